@@ -1,0 +1,112 @@
+"""Random geometries and operands on which mistakes show.
+
+Easy numbers hide mistakes: square images, stride 1, one group, and above all a grad_output of
+ones.  Here every size is drawn on its own, and the operands are small integers in float64, so
+that sums are exact and ``==`` is the right comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry import PADDING_MODES, ConvGeometry
+
+__all__ = ["Draw", "random_geometry", "random_operands"]
+
+
+class Draw(NamedTuple):
+    """A geometry and operands that fit it."""
+
+    geometry: ConvGeometry
+    x: np.ndarray  # n c h v
+    weight: np.ndarray  # o c i j
+    grad_output: np.ndarray  # n o p q
+
+    def operands(self, target: str) -> tuple[np.ndarray, ...]:
+        """The arguments of the rule for ``"weight"``, ``"input"`` or ``"bias"``."""
+        return {
+            "weight": (self.grad_output, self.x),
+            "input": (self.grad_output, self.weight),
+            "bias": (self.grad_output,),
+        }[target]
+
+
+def random_geometry(
+    rng: np.random.Generator,
+    shows: Callable[[ConvGeometry], bool] | None = None,
+    *,
+    padding_modes: Sequence[str] = PADDING_MODES,
+    most: int = 3,
+) -> ConvGeometry:
+    """A small geometry with sizes drawn independently, each at most about ``most``.
+
+    The output size, kernel, stride, dilation and leftover are drawn; the input size follows
+    from them, so that no draw is thrown away.  With ``shows`` it draws until that holds.
+    Raises :class:`ValueError` when a thousand draws do not satisfy it.
+
+    >>> rng = np.random.default_rng(0)
+    >>> random_geometry(rng, lambda geometry: geometry.leftover[0] > 0).leftover[0] > 0
+    True
+    """
+    for _ in range(1000):
+        geometry = _draw(rng, padding_modes, most)
+        if shows is None or shows(geometry):
+            return geometry
+    raise ValueError("a thousand random geometries, and the condition holds for none of them")
+
+
+def _draw(rng: np.random.Generator, padding_modes: Sequence[str], most: int) -> ConvGeometry:
+    def up_to(largest: int, least: int = 1) -> int:
+        return int(rng.integers(least, largest + 1))
+
+    mode = str(rng.choice(list(padding_modes)))
+    groups = up_to(most)
+    rows, cols = (_draw_axis(up_to, mode, most) for _ in range(2))
+    return ConvGeometry(
+        N=up_to(most),
+        C=groups * up_to(most),
+        O=groups * up_to(most),
+        H=rows["size"],
+        W=cols["size"],
+        KH=rows["taps"],
+        KW=cols["taps"],
+        stride=(rows["stride"], cols["stride"]),
+        dilation=(rows["dilation"], cols["dilation"]),
+        padding=(rows["border"], cols["border"]),
+        groups=groups,
+        padding_mode=mode,
+    )
+
+
+def _draw_axis(up_to: Callable[..., int], mode: str, most: int) -> dict[str, object]:
+    """One axis, from the output back to the input."""
+    outputs, taps, stride, dilation = up_to(most + 1), up_to(most), up_to(most), up_to(most)
+    leftover = up_to(stride - 1, least=0)
+    padded = stride * (outputs - 1) + dilation * (taps - 1) + 1 + leftover
+    before, after = (up_to(most, least=0), up_to(most, least=0)) if up_to(2) == 1 else (0, 0)
+    # what the border may take at most: one cell must stay, and a copy needs an original
+    spare = {"reflect": 1, "circular": 0}.get(mode)
+    while before + after > padded - 1 or (
+        spare is not None and max(before, after) > padded - before - after - spare
+    ):
+        before, after = (before - 1, after) if before >= after else (before, after - 1)
+    return {
+        "size": padded - before - after,
+        "taps": taps,
+        "stride": stride,
+        "dilation": dilation,
+        "border": (before, after),
+    }
+
+
+def random_operands(geometry: ConvGeometry, rng: np.random.Generator, largest: int = 4) -> Draw:
+    """Integers from −largest to largest in float64, in the shapes of the geometry."""
+
+    def whole(shape: tuple[int, ...]) -> np.ndarray:
+        return rng.integers(-largest, largest + 1, size=shape).astype(np.float64)
+
+    shapes = (geometry.x_shape, geometry.weight_shape, geometry.output_shape)
+    return Draw(geometry, *map(whole, shapes))

@@ -1,0 +1,299 @@
+"""What every right gradient obeys, each law a named function that raises when it is broken.
+
+Two of the laws need no second implementation to compare with.  With the loss
+L = ⟨grad_output, conv(x, weight)⟩, which is linear in each operand:
+
+    adjoint                 ⟨grad_output, conv(x, w)⟩ = ⟨grad_input, x⟩ = ⟨grad_weight, w⟩
+    directional difference  L(w + d) − L(w) = ⟨grad_weight, d⟩, for a step as long as you like
+
+Source: the first is the definition of the adjoint; Baydin et al., *Automatic differentiation
+in machine learning: a survey*, section 3, for why a gradient is an adjoint applied to
+grad_output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .. import loops, windows
+from ..geometry import ConvGeometry
+from .draws import Draw, random_operands
+
+__all__ = ["LAWS", "Law", "LawBroken", "assert_adjoint", "directional_difference"]
+
+Rule = Callable[..., np.ndarray]
+
+
+class LawBroken(AssertionError):
+    """A gradient does not obey a law; the message says which and by how much."""
+
+
+def assert_adjoint(
+    linear: Callable[[np.ndarray], np.ndarray],
+    adjoint: Callable[[np.ndarray], np.ndarray],
+    u: np.ndarray,
+    v: np.ndarray,
+    rtol: float = 0.0,
+) -> None:
+    """Raise :class:`LawBroken` unless ⟨linear(u), v⟩ = ⟨u, adjoint(v)⟩.
+
+    ``u`` is an operand, ``v`` has the shape of the output.  With small integers both sides are
+    exact and ``rtol=0`` is right; for other floats say how much of the sum of absolute
+    products may be rounding (1e-12 for float64).
+
+    >>> from convgrad.examples import example
+    >>> b = example("B")
+    >>> x, weight, bias, g = b.arrays()
+    >>> assert_adjoint(
+    ...     lambda w: windows.forward(x, w, b.geometry),
+    ...     lambda g: windows.grad_weight(g, x, b.geometry),
+    ...     weight, g)
+    """
+    out, back = np.asarray(linear(u)), np.asarray(adjoint(v))
+    if out.shape != np.shape(v) or back.shape != np.shape(u):
+        raise LawBroken(
+            f"the map gives {out.shape} where {np.shape(v)} was needed, "
+            f"its adjoint {back.shape} where {np.shape(u)} was needed"
+        )
+    ahead, behind = np.vdot(v, out), np.vdot(back, u)
+    allowed = rtol * float(np.sum(np.abs(v) * np.abs(out)))
+    if not abs(ahead - behind) <= allowed:  # and not: >, which nan would pass
+        raise LawBroken(
+            f"⟨v, linear(u)⟩ = {ahead:g}, but ⟨adjoint(v), u⟩ = {behind:g}: "
+            "the second map is not the adjoint of the first"
+        )
+
+
+def directional_difference(
+    loss: Callable[[np.ndarray], float],
+    at: np.ndarray,
+    direction: np.ndarray,
+    step: float = 1.0,
+) -> float:
+    """(loss(at + step·direction) − loss(at)) / step: what ⟨gradient, direction⟩ must be.
+
+    For a loss that is linear in this operand the difference is exact for every step, so the
+    step is 1 and integers stay integers.  For a curved loss use a small step and a tolerance.
+
+    >>> from convgrad.examples import example
+    >>> b = example("B")
+    >>> x, weight, bias, g = b.arrays()
+    >>> def loss(weight):
+    ...     return np.vdot(g, windows.forward(x, weight, b.geometry))
+    >>> direction = np.arange(9.0).reshape(weight.shape)
+    >>> change = directional_difference(loss, weight, direction)
+    >>> change == np.vdot(windows.grad_weight(g, x, b.geometry), direction)
+    np.True_
+    """
+    return (loss(at + step * direction) - loss(at)) / step
+
+
+# ---- the laws -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law: what it says, operands on which breaking it shows, and its judgement.
+
+    ``check(rule, target, geometry, rng)`` draws operands and raises :class:`LawBroken` (or
+    lets the rule's own error through) when the rule breaks the law on them.
+    """
+
+    name: str
+    sentence: str
+    draw: Callable[[ConvGeometry, np.random.Generator], Draw]
+    judge: Callable[[Rule, str, Draw, np.random.Generator], None]
+
+    def check(
+        self, rule: Rule, target: str, geometry: ConvGeometry, rng: np.random.Generator
+    ) -> None:
+        self.judge(rule, target, self.draw(geometry, rng), rng)
+
+
+LAWS: dict[str, Law] = {}
+
+
+def _law(
+    draw: Callable[[ConvGeometry, np.random.Generator], Draw] = random_operands,
+    name: str | None = None,
+) -> Callable:
+    """Enter a judgement into the table; its docstring is the law."""
+
+    def enter(judge: Callable[[Rule, str, Draw, np.random.Generator], None]) -> Callable:
+        key = name or judge.__name__
+        LAWS[key] = Law(key, " ".join(judge.__doc__.split()), draw, judge)
+        return judge
+
+    return enter
+
+
+def _apply(rule: Rule, target: str, draw: Draw) -> np.ndarray:
+    return np.asarray(rule(*draw.operands(target), draw.geometry))
+
+
+def _definition(target: str, draw: Draw) -> np.ndarray:
+    rule = {"weight": loops.grad_weight, "input": loops.grad_input, "bias": loops.grad_bias}
+    return rule[target](*draw.operands(target), draw.geometry)
+
+
+def _operand(target: str, draw: Draw, rng: np.random.Generator) -> np.ndarray:
+    """The operand whose gradient is asked for (the bias is drawn here: no rule needs it)."""
+    if target == "bias":
+        return rng.integers(-4, 5, size=draw.geometry.bias_shape).astype(np.float64)
+    return draw.weight if target == "weight" else draw.x
+
+
+def _forward(target: str, draw: Draw) -> Callable[[np.ndarray], np.ndarray]:
+    """The output as a linear map of that one operand."""
+    geometry = draw.geometry
+    if target == "bias":
+        return lambda bias: np.broadcast_to(bias[:, None, None], geometry.output_shape)
+    if target == "weight":
+        return lambda weight: windows.forward(draw.x, weight, geometry)
+    return lambda x: windows.forward(x, draw.weight, geometry)
+
+
+def _require_equal(actual: np.ndarray, expected: np.ndarray, when: str) -> None:
+    if actual.shape != expected.shape:
+        raise LawBroken(f"shape {actual.shape}, needed is {expected.shape} {when}")
+    wrong = np.argwhere((actual != expected) & ~(np.isnan(actual) & np.isnan(expected)))
+    if len(wrong):
+        at = tuple(map(int, wrong[0]))
+        raise LawBroken(f"{actual[at]:g} at {list(at)}, needed is {expected[at]:g} {when}")
+
+
+@_law()
+def shape(rule, target, draw, rng):
+    """The gradient of an operand has the operand's shape."""
+    needed = _operand(target, draw, rng).shape
+    got = _apply(rule, target, draw).shape
+    if got != needed:
+        raise LawBroken(f"shape {got}, needed is {needed}, that of the operand")
+
+
+@_law()
+def equals_loops(rule, target, draw, rng):
+    """The gradient is the sum that the loops write down, cell by cell."""
+    _require_equal(_apply(rule, target, draw), _definition(target, draw), "by the loops")
+
+
+@_law()
+def adjoint(rule, target, draw, rng):
+    """⟨grad_output, output⟩ = ⟨gradient, operand⟩, for every operand and grad_output."""
+    assert_adjoint(
+        _forward(target, draw),
+        lambda g: _apply(rule, target, draw._replace(grad_output=g)),
+        _operand(target, draw, rng),
+        draw.grad_output,
+    )
+
+
+@_law(name="directional_difference")
+def one_step(rule, target, draw, rng):
+    """One step in any direction changes the loss by ⟨gradient, direction⟩, exactly."""
+    operand, forward = _operand(target, draw, rng), _forward(target, draw)
+    direction = rng.integers(-4, 5, size=operand.shape).astype(np.float64)
+    change = directional_difference(
+        lambda operand: np.vdot(draw.grad_output, forward(operand)), operand, direction
+    )
+    gradient = _apply(rule, target, draw)
+    if gradient.shape != operand.shape:
+        raise LawBroken(f"shape {gradient.shape}, needed is {operand.shape}")
+    promised = np.vdot(gradient, direction)
+    if promised != change:
+        raise LawBroken(f"the loss changes by {change:g}, the gradient promises {promised:g}")
+
+
+def _fractions(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
+    """Quarters in float32: every sum is still exact, but nothing is a whole number."""
+    draw = random_operands(geometry, rng)
+    return Draw(geometry, *(((array + 0.5) / 2).astype(np.float32) for array in draw[1:]))
+
+
+@_law(_fractions)
+def dtype(rule, target, draw, rng):
+    """The gradient keeps the dtype of its operands, fractions included."""
+    got = _apply(rule, target, draw)
+    needed = np.result_type(*draw.operands(target))
+    if got.dtype != needed:
+        raise LawBroken(f"dtype {got.dtype}, needed is {needed}")
+    _require_equal(got, _definition(target, draw), "by the loops")
+
+
+@_law()
+def operands_untouched(rule, target, draw, rng):
+    """No operand is written to."""
+    before = [array.copy() for array in draw.operands(target)]
+    _apply(rule, target, draw)
+    for array, copy in zip(draw.operands(target), before, strict=True):
+        _require_equal(array, copy, "in an operand, which was changed")
+
+
+def _scattered(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
+    """Operands whose neighbours in memory are not their neighbours in the array."""
+
+    def view(array: np.ndarray) -> np.ndarray:
+        # a slice of a larger, transposed array, like what concatenation hands back
+        n, c, h, v = array.shape
+        larger = rng.integers(-4, 5, size=(h, c + 1, n, v + 1)).astype(np.float64)
+        seen = larger.transpose(2, 1, 0, 3)[:, 1:, :, :v]  # n c h v
+        seen[...] = array
+        return seen
+
+    draw = random_operands(geometry, rng)
+    return Draw(geometry, *map(view, draw[1:]))
+
+
+@_law(_scattered)
+def memory_layout(rule, target, draw, rng):
+    """Only the numbers count, not how they lie in memory."""
+    _require_equal(_apply(rule, target, draw), _definition(target, draw), "for these numbers")
+
+
+def _no_images(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
+    return random_operands(replace(geometry, N=0), rng)
+
+
+@_law(_no_images)
+def empty_batch(rule, target, draw, rng):
+    """A batch of no images has gradients of the right shape, all zero."""
+    _require_equal(_apply(rule, target, draw), _definition(target, draw), "for an empty batch")
+
+
+def _one_infinity(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
+    """One infinite number in each operand but grad_output; no zeros, so 0·inf has no excuse."""
+    draw = random_operands(geometry, rng)
+    positive = draw._replace(
+        x=np.abs(draw.x) + 1,
+        weight=np.abs(draw.weight) + 1,
+        grad_output=np.abs(draw.grad_output) + 1,
+    )
+    for array in (positive.x, positive.weight):
+        array[(0,) * array.ndim] = np.inf
+    return positive
+
+
+@_law(_one_infinity)
+def infinity(rule, target, draw, rng):
+    """An infinite number reaches the cells whose formula it stands in, and no other."""
+    with np.errstate(invalid="ignore"):
+        expected = _definition(target, draw)
+        _require_equal(_apply(rule, target, draw), expected, "with an infinite operand")
+
+
+def _large_that_cancel(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
+    """Two images whose large shares of the gradient cancel, in float32 as float16 arrives."""
+    draw = random_operands(replace(geometry, N=2), rng)
+    x = np.repeat(np.abs(draw.x[:1]) + 196, 2, axis=0)
+    g = np.repeat(np.abs(draw.grad_output[:1]) + 400, 2, axis=0)
+    g[1] *= -1
+    return Draw(draw.geometry, *(array.astype(np.float32) for array in (x, draw.weight, g)))
+
+
+@_law(_large_that_cancel)
+def wide_sums(rule, target, draw, rng):
+    """Sums run in float32 or wider: large shares may cancel without overflow."""
+    _require_equal(_apply(rule, target, draw), _definition(target, draw), "in float32")

@@ -1,0 +1,76 @@
+"""Hypotheses about a wrong forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .hypotheses import Case, Hypothesis, group_rule
+from .sums import Sums
+
+__all__ = ["of_output"]
+
+
+def of_output(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
+    sums, geometry, name = Sums(case), case.geometry, case.name
+    w, padded = sums.weight, sums.padded(sums.x)
+    yield Hypothesis(
+        "kernel_flipped",
+        f"Your {name} is what the kernel turned by 180° gives, a convolution in the mathematical "
+        "sense. conv2d lays the kernel on the window as it is: tap (i, j) meets the cell i rows "
+        "down and j columns to the right.",
+        sums.output(w[..., ::-1, ::-1]),
+    )
+    if geometry.KH == geometry.KW:
+        yield Hypothesis(
+            "kernel_transposed",
+            f"Your {name} is what the kernel with rows and columns exchanged gives: i goes with "
+            "rows, j with columns.",
+            sums.output(w.swapaxes(2, 3)),
+        )
+    for c in range(geometry.CG) if geometry.CG > 1 else ():
+        only = (np.arange(geometry.CG) == c)[:, None, None]
+        yield Hypothesis(
+            "one_channel",
+            f"Your {name} uses channel {c} of each kernel alone: a kernel has one layer per input "
+            f"channel, {geometry.CG} here, and their products add up. Sum over c.",
+            sums.output(np.where(only, w, 0)),
+        )
+    for cause, words, rows, cols in sums.steps():
+        words = words or "with stride and dilation exchanged"
+        yield Hypothesis(
+            cause,
+            f"Your {name} reads x {words}: tap (i, j) of window (p, q) reads row "
+            "stride·p + dilation·i − padding, and column likewise.",
+            sums.output(seen=sums.read(padded, *sums.map(rows, cols))),
+        )
+    if geometry.padding_mode != "zeros":
+        yield Hypothesis(
+            "border_lost",
+            f"Your {name} is what a border of zeros gives, but the padding mode is "
+            f"{geometry.padding_mode!r}: on the border the taps read copies of image cells.",
+            sums.output(seen=sums.read(sums.padded(sums.x, "zeros"), *sums.map())),
+        )
+    if geometry.groups > 1:
+        dealt = np.arange(geometry.C).reshape(geometry.CG, geometry.groups).T.ravel()
+        seen = sums.read(padded, *sums.map())
+        order = np.arange(geometry.O).reshape(geometry.OG, geometry.groups).T.ravel()
+        rule = group_rule(geometry)
+        yield Hypothesis(
+            "wrong_group",
+            f"Your {name} deals channels like cards: {rule}",
+            sums.output(seen=seen[:, dealt]),
+        )
+        yield Hypothesis(
+            "wrong_group",
+            f"Your {name} takes group o mod {geometry.groups} for kernel o: {rule}",
+            sums.output(w[order])[:, np.argsort(order)],
+        )
+    for offset, words in sums.shifts():
+        yield Hypothesis(
+            "shifted",
+            f"Your {name} reads x at the wrong place: {words}. Tap (i, j) of window (p, q) reads "
+            "row stride·p + dilation·i − padding.",
+            sums.output(seen=sums.read(padded, *sums.map(offset=offset))),
+        )

@@ -1,0 +1,100 @@
+"""Both gradients as convolutions of their own.
+
+Trades time for memory, and for insight: on layer "5×5" the backward pass peaks at 0.67 MB where
+im2col needs 5.5, and takes 5.7 times as long.
+
+grad_weight is a convolution in which x is searched with g as the kernel, **stride and dilation
+changing places**, cropped to the size of the kernel.  grad_input is a transposed convolution
+of g, with the leftover of the size formula as its ``output_padding``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .geometry import ConvGeometry
+from .padding import fold_border
+from .windows import forward, grad_bias, reach, split_groups
+
+__all__ = [
+    "conv_transpose",
+    "forward",
+    "grad_bias",
+    "grad_input",
+    "grad_weight",
+    "swapped",
+]
+
+
+def swapped(geometry: ConvGeometry) -> ConvGeometry:
+    """The geometry of the convolution that computes grad_weight: x searched with g.
+
+    Images become channels (they are summed over), channels become images (each is a result of
+    its own), and the kernel is as large as the output was.  In h = stride·p + dilation·i the
+    output index p now counts taps and the tap index i counts outputs, so stride and dilation
+    change places.  Its output is larger than the kernel by ``geometry.surplus``.
+    """
+    return ConvGeometry(
+        N=geometry.CG,
+        C=geometry.groups * geometry.N,
+        H=geometry.H,
+        W=geometry.W,
+        O=geometry.O,
+        KH=geometry.OH,
+        KW=geometry.OW,
+        stride=geometry.dilation,
+        dilation=geometry.stride,
+        padding=geometry.padding,
+        padding_mode=geometry.padding_mode,
+        groups=geometry.groups,
+    )
+
+
+def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """∂L/∂weight, (O, C/G, KH, KW): x convolved with g, stride ⇄ dilation, then cropped."""
+    if geometry.N == 0:  # without an image there is no channel to sum over
+        return np.zeros(geometry.weight_shape, np.result_type(grad_output, x))
+    search = swapped(geometry)
+    images = split_groups(x, 1, geometry).transpose(2, 1, 0, 3, 4)  # c k n h v
+    images = images.reshape(search.x_shape)  # c (k n) h v
+    kernels = grad_output.swapaxes(0, 1)  # o n p q
+    taps = forward(images, kernels, search)  # c o i j, with surplus rows and columns
+    # where the leftover holds another dilation step, the search finds taps that do not exist
+    return taps[:, :, : geometry.KH, : geometry.KW].swapaxes(0, 1)  # o c i j
+
+
+def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W): g through the transposed convolution, the border folded back."""
+    grad_padded = conv_transpose(grad_output, weight, geometry, output_padding=geometry.leftover)
+    return fold_border(grad_padded, geometry)
+
+
+def conv_transpose(
+    maps: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, output_padding: tuple[int, int]
+) -> np.ndarray:
+    """Transposed convolution, before any border is taken off: (N, O, OH, OW) to (N, C, ·, ·).
+
+    Each tap lays down the whole map, its cells ``stride`` apart, starting ``dilation·(i, j)``
+    in; the weight says how much of every output channel goes to every input channel.  The
+    textbook form (insert stride − 1 zeros between the cells, then convolve with the flipped
+    kernel) adds the same products and, besides them, weight × 0 for every inserted zero:
+    wasted work, and nan where a weight is infinite.
+
+    Result size (``torch.nn.ConvTranspose2d``): stride·(OH − 1) + dilation·(KH − 1) + 1 +
+    output_padding; the last are rows that no window reached, so they stay 0.
+    """
+    (sh, sw), (height, width) = geometry.stride, geometry.span
+    height += sh * (geometry.OH - 1) + output_padding[0]
+    width += sw * (geometry.OW - 1) + output_padding[1]
+    N, G = len(maps), geometry.groups
+    spread = np.zeros((N, geometry.C, height, width), np.result_type(maps, weight))
+    by_group = split_groups(spread, 1, geometry)  # n k c · ·, a view
+    maps = maps.reshape(N, G, geometry.OG, geometry.OH * geometry.OW)  # n k o l, l = (p, q)
+    kernels = split_groups(weight, 0, geometry)  # k o c i j
+    for i, j in np.ndindex(geometry.KH, geometry.KW):
+        laid = kernels[..., i, j].swapaxes(1, 2) @ maps  # k c o · n k o l = n k c l
+        # +=, not =: what two taps lay down overlaps
+        by_group[..., *reach(i, j, geometry)] += laid.reshape(
+            N, G, geometry.CG, geometry.OH, geometry.OW
+        )
+    return spread

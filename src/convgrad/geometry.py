@@ -1,0 +1,454 @@
+"""Sizes and the index map of a 2-D convolution, in one frozen object.
+
+Everything in this package asks a :class:`ConvGeometry` for its sizes; nobody computes an
+output size or an index a second time.  The one equation behind all of it:
+
+    y[n,o,p,q] = b[o] + Σ_{c,i,j} w[o,c,i,j] · x[n,c,h,v]
+    h = stride·p + dilation·i − padding        (v from q and j likewise; c within o's group)
+
+The size formula is PyTorch's (documentation of ``torch.nn.Conv2d``, section "Shape").
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PADDING_MODES", "ConvGeometry", "GeometryError", "ShapeError"]
+
+PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+Pair = tuple[int, int]
+
+
+class GeometryError(ValueError):
+    """The numbers describe no convolution: says what came, what was needed, how to mend it."""
+
+
+class ShapeError(ValueError):
+    """An array does not fit the convolution: says what came, what was needed, how to mend it."""
+
+
+@dataclass(frozen=True)
+class ConvGeometry:
+    """Every size of one 2-D convolution, and the map from output and tap to input cell.
+
+    Parameters are keywords, all checked once, when the object is made:
+
+    N, C, H, W : batch, input channels, input height and width (``N`` may be 0)
+    O, KH, KW : output channels, kernel height and width
+    stride, dilation : int or pair (height, width), each at least 1
+    padding : int, pair, ``((top, bottom), (left, right))``, ``"same"`` or ``"valid"``;
+        kept as the pair of pairs
+    groups : how many independent convolutions share the channels
+    padding_mode : ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``
+
+    Raises :class:`GeometryError` when no such convolution exists.
+
+    >>> geometry = ConvGeometry(C=1, H=6, W=7, O=1, KH=3, KW=3, stride=2)
+    >>> geometry.output_shape, geometry.leftover
+    ((1, 1, 2, 3), (1, 0))
+    >>> geometry.source(p=1, q=2, i=0, j=2)
+    (2, 6)
+    """
+
+    C: int
+    H: int
+    W: int
+    O: int
+    KH: int
+    KW: int
+    N: int = 1
+    stride: Pair = (1, 1)
+    padding: tuple[Pair, Pair] = ((0, 0), (0, 0))
+    dilation: Pair = (1, 1)
+    groups: int = 1
+    padding_mode: str = "zeros"
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__  # the class is frozen; this is its own front door
+        put(self, "N", _integer("batch size N", self.N, least=0))
+        for name, meaning in _SIZES.items():
+            put(self, name, _integer(f"{meaning} {name}", getattr(self, name), least=1))
+        put(self, "stride", _pair("stride", self.stride))
+        put(self, "dilation", _pair("dilation", self.dilation))
+        put(self, "groups", _integer("groups", self.groups, least=1))
+        self._check_groups()
+        if not isinstance(self.padding_mode, str) or self.padding_mode not in PADDING_MODES:
+            raise GeometryError(
+                f"padding_mode is {self.padding_mode!r}: "
+                f"use one of {', '.join(map(repr, PADDING_MODES))}"
+            )
+        put(self, "padding", self._normal_padding(self.padding))
+        self._check_border()
+        self._check_span()
+
+    @classmethod
+    def of(
+        cls,
+        x_shape: Sequence[int],
+        weight_shape: Sequence[int],
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+    ) -> ConvGeometry:
+        """The geometry of ``conv2d(x, weight, ...)`` from the shapes of its arrays.
+
+        ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(O, C/groups, KH, KW)``.
+        Raises :class:`ShapeError` for other ranks or for channels that do not fit.
+        """
+        x_shape, weight_shape = tuple(x_shape), tuple(weight_shape)
+        if len(x_shape) != 4:
+            raise ShapeError(
+                f"x has {len(x_shape)} axes, shape {x_shape}: needed are 4, (N, C, H, W); "
+                "reshape it, for one grey image with x[None, None]"
+            )
+        if len(weight_shape) != 4:
+            raise ShapeError(
+                f"weight has {len(weight_shape)} axes, shape {weight_shape}: needed are 4, "
+                "(O, C/groups, KH, KW); reshape it, for one kernel with weight[None, None]"
+            )
+        geometry = cls(
+            **dict(zip("NCHW", x_shape, strict=True)),
+            O=weight_shape[0],
+            KH=weight_shape[2],
+            KW=weight_shape[3],
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            padding_mode=padding_mode,
+        )
+        if weight_shape[1] != geometry.CG:
+            raise ShapeError(
+                f"weight has {weight_shape[1]} input channels per group, shape {weight_shape}: "
+                f"x has C = {geometry.C} channels in {geometry.groups} group(s), so "
+                f"{geometry.CG} were needed; change the weight's second axis or groups"
+            )
+        return geometry
+
+    # ---- sizes ---------------------------------------------------------------------------
+
+    @property
+    def CG(self) -> int:
+        """Input channels per group."""
+        return self.C // self.groups
+
+    @property
+    def OG(self) -> int:
+        """Output channels per group."""
+        return self.O // self.groups
+
+    @property
+    def span(self) -> Pair:
+        """Rows and columns that one window covers: dilation·(k − 1) + 1."""
+        (dh, dw) = self.dilation
+        return dh * (self.KH - 1) + 1, dw * (self.KW - 1) + 1
+
+    @property
+    def padded_size(self) -> Pair:
+        """Height and width of the padded input."""
+        (top, bottom), (left, right) = self.padding
+        return self.H + top + bottom, self.W + left + right
+
+    @property
+    def OH(self) -> int:
+        """Output height."""
+        return (self.padded_size[0] - self.span[0]) // self.stride[0] + 1
+
+    @property
+    def OW(self) -> int:
+        """Output width."""
+        return (self.padded_size[1] - self.span[1]) // self.stride[1] + 1
+
+    @property
+    def leftover(self) -> Pair:
+        """Rows and columns at the bottom and right of the padded input that no window reads.
+
+        This is the remainder of the floor division in the size formula, and also the
+        ``output_padding`` that makes the transposed convolution restore the input's size.
+        """
+        return (
+            (self.padded_size[0] - self.span[0]) % self.stride[0],
+            (self.padded_size[1] - self.span[1]) % self.stride[1],
+        )
+
+    @property
+    def surplus(self) -> Pair:
+        """Rows and columns to crop when the weight gradient is computed as a convolution."""
+        return self.leftover[0] // self.dilation[0], self.leftover[1] // self.dilation[1]
+
+    @property
+    def x_shape(self) -> tuple[int, int, int, int]:
+        return self.N, self.C, self.H, self.W
+
+    @property
+    def weight_shape(self) -> tuple[int, int, int, int]:
+        return self.O, self.CG, self.KH, self.KW
+
+    @property
+    def bias_shape(self) -> tuple[int]:
+        return (self.O,)
+
+    @property
+    def output_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the output, hence of ``grad_output``."""
+        return self.N, self.O, self.OH, self.OW
+
+    # ---- the index map -------------------------------------------------------------------
+
+    def source(self, p: Any, q: Any, i: Any, j: Any) -> tuple[Any, Any]:
+        """Input coordinates ``(h, v)`` that tap ``(i, j)`` reads for output cell ``(p, q)``.
+
+        They lie outside the image where the tap is on padding; :meth:`cell` says what is
+        read there.  Integers or integer arrays, which broadcast.
+        """
+        (top, _), (left, _) = self.padding
+        h = self.stride[0] * p + self.dilation[0] * i - top
+        v = self.stride[1] * q + self.dilation[1] * j - left
+        return h, v
+
+    def cell(self, h: int, v: int) -> Pair | None:
+        """The image cell whose value stands at padded coordinates ``(h, v)``.
+
+        ``None`` where the padding is the number zero; otherwise the cell that the padding
+        mode copies, which inside the image is ``(h, v)`` itself.
+        """
+        row = int(_image_index(np.asarray(h), self.H, self.padding_mode))
+        col = int(_image_index(np.asarray(v), self.W, self.padding_mode))
+        return None if row < 0 or col < 0 else (row, col)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Image row read by each output row and kernel row, (OH, KH); −1 on zero padding."""
+        h, _ = self.source(np.arange(self.OH)[:, None], 0, np.arange(self.KH), 0)
+        return _read_only(_image_index(h, self.H, self.padding_mode))
+
+    @cached_property
+    def cols(self) -> np.ndarray:
+        """Image column read by each output column and kernel column, (OW, KW); −1 on padding."""
+        _, v = self.source(0, np.arange(self.OW)[:, None], 0, np.arange(self.KW))
+        return _read_only(_image_index(v, self.W, self.padding_mode))
+
+    @cached_property
+    def padded_rows(self) -> np.ndarray:
+        """Image row behind each row of the padded input, (H + top + bottom,); −1 on zeros."""
+        (top, bottom), _ = self.padding
+        return _read_only(_image_index(np.arange(-top, self.H + bottom), self.H, self.padding_mode))
+
+    @cached_property
+    def padded_cols(self) -> np.ndarray:
+        """Image column behind each column of the padded input; −1 on zero padding."""
+        _, (left, right) = self.padding
+        return _read_only(_image_index(np.arange(-left, self.W + right), self.W, self.padding_mode))
+
+    def group_of(self, o: int) -> int:
+        """The group that output channel ``o`` belongs to."""
+        return o // self.OG
+
+    def channel(self, o: int, c: int) -> int:
+        """The channel of x behind channel ``c`` of kernel ``o`` (``c`` counts in its group)."""
+        return self.group_of(o) * self.CG + c
+
+    # ---- arrays that must fit ------------------------------------------------------------
+
+    def require(self, **arrays: np.ndarray) -> None:
+        """Check arrays by name: ``geometry.require(x=x, weight=w, grad_output=g, bias=b)``.
+
+        Raises :class:`ShapeError` with the shape that came, the one needed, and why.
+        """
+        needed = {
+            "x": (self.x_shape, "(N, C, H, W)"),
+            "weight": (self.weight_shape, "(O, C/groups, KH, KW)"),
+            "bias": (self.bias_shape, "(O,)"),
+            "grad_output": (self.output_shape, "(N, O, OH, OW), the shape of conv2d's output"),
+        }
+        for name, array in arrays.items():
+            shape, letters = needed[name]
+            if np.shape(array) != shape:
+                raise ShapeError(
+                    f"{name} has shape {np.shape(array)}: needed is {shape} = {letters} "
+                    f"for {self.describe()}; check stride, padding, dilation and groups, "
+                    f"or reshape {name}"
+                )
+
+    # ---- words ---------------------------------------------------------------------------
+
+    def describe(self) -> str:
+        """The geometry in one phrase, for messages and captions."""
+        kernels = "kernel" if self.O == 1 else "kernels"
+        words = [
+            f"x {self.N}×{self.C}×{self.H}×{self.W}",
+            f"{self.O} {kernels} {self.KH}×{self.KW}",
+        ]
+        if self.stride != (1, 1):
+            words.append(f"stride {_short(self.stride)}")
+        if self.padding != ((0, 0), (0, 0)):
+            words.append(f"padding {_short(tuple(map(_short, self.padding)))}")
+            if self.padding_mode != "zeros":
+                words.append(f"{self.padding_mode} padding")
+        if self.dilation != (1, 1):
+            words.append(f"dilation {_short(self.dilation)}")
+        if self.groups != 1:
+            words.append(f"{self.groups} groups")
+        return ", ".join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, ready for JSON; ``ConvGeometry(**d)`` reads it back."""
+        return {
+            **{name: getattr(self, name) for name in ("N", *_SIZES)},
+            "stride": list(self.stride),
+            "padding": [list(pair) for pair in self.padding],
+            "dilation": list(self.dilation),
+            "groups": self.groups,
+            "padding_mode": self.padding_mode,
+        }
+
+    # ---- the checks of __post_init__, one reason each ------------------------------------
+
+    def _check_groups(self) -> None:
+        for letter, meaning in (("C", "input"), ("O", "output")):
+            channels = getattr(self, letter)
+            if channels % self.groups:
+                divisors = [g for g in range(1, channels + 1) if channels % g == 0]
+                raise GeometryError(
+                    f"{channels} {meaning} channels do not divide into {self.groups} groups: "
+                    f"use groups out of {divisors} or change {letter}"
+                )
+
+    def _normal_padding(self, padding: Any) -> tuple[Pair, Pair]:
+        if isinstance(padding, str):
+            return self._named_padding(padding)
+        padding = _plain(padding)
+        if isinstance(padding, Sequence) and any(isinstance(_plain(p), Sequence) for p in padding):
+            if len(padding) != 2:
+                raise GeometryError(
+                    f"padding {padding!r} has {len(padding)} entries: needed are two pairs, "
+                    "((top, bottom), (left, right))"
+                )
+            rows, cols = (
+                _pair(f"padding of the {axis}", pair, least=0, spread=False)
+                for axis, pair in zip(("height", "width"), padding, strict=True)
+            )
+            return rows, cols
+        height, width = _pair("padding", padding, least=0)
+        return (height, height), (width, width)
+
+    def _named_padding(self, padding: str) -> tuple[Pair, Pair]:
+        if padding == "valid":
+            return (0, 0), (0, 0)
+        if padding != "same":
+            raise GeometryError(
+                f"padding is {padding!r}: use 'same', 'valid', an int, a pair, "
+                "or ((top, bottom), (left, right))"
+            )
+        if self.stride != (1, 1):
+            raise GeometryError(
+                f"padding='same' with stride {_short(self.stride)}: the output cannot have the "
+                "input's size; use stride 1 or give the padding in numbers"
+            )
+        # PyTorch puts the odd cell at the end: total d(k − 1), the smaller half first.
+        totals = (extent - 1 for extent in self.span)
+        rows, cols = ((total // 2, total - total // 2) for total in totals)
+        return rows, cols
+
+    def _check_border(self) -> None:
+        """Reflection needs cells to reflect; PyTorch has the same two limits."""
+        limits = {"reflect": -1, "circular": 0}
+        if self.padding_mode not in limits:
+            return
+        for axis, size, pair in zip("HW", (self.H, self.W), self.padding, strict=True):
+            most = size + limits[self.padding_mode]
+            if max(pair) > most:
+                raise GeometryError(
+                    f"padding {max(pair)} with padding_mode {self.padding_mode!r} and "
+                    f"{axis} = {size}: at most {most} cells can be copied; pad less or use "
+                    "padding_mode 'replicate' or 'zeros'"
+                )
+
+    def _check_span(self) -> None:
+        missing = [need - have for need, have in zip(self.span, self.padded_size, strict=True)]
+        if max(missing) <= 0:
+            return
+        each_side = (max(missing) + 1) // 2
+        dilated = f" with dilation {_short(self.dilation)}" if self.dilation != (1, 1) else ""
+        mend = f"pad by {each_side} more on each side"
+        if self.padded_size[0] >= self.KH and self.padded_size[1] >= self.KW:
+            mend += " or use dilation 1"
+        else:
+            mend += " or use a smaller kernel"
+        raise GeometryError(
+            f"kernel {self.KH}×{self.KW}{dilated} spans {self.span[0]}×{self.span[1]}, "
+            f"the padded input is {self.padded_size[0]}×{self.padded_size[1]}: {mend}"
+        )
+
+
+_SIZES = {
+    "C": "input channels",
+    "H": "input height",
+    "W": "input width",
+    "O": "output channels",
+    "KH": "kernel height",
+    "KW": "kernel width",
+}
+
+
+def _read_only(index: np.ndarray) -> np.ndarray:
+    """Index maps are shared by everybody who asks, so nobody may write into them."""
+    index.flags.writeable = False
+    return index
+
+
+def _image_index(index: np.ndarray, size: int, padding_mode: str) -> np.ndarray:
+    """Which cell of an axis of ``size`` cells stands at ``index``; −1 for the number zero."""
+    if padding_mode == "circular":
+        return index % size
+    if padding_mode == "replicate":
+        return np.clip(index, 0, size - 1)
+    if padding_mode == "reflect":
+        # the border cell itself is not repeated: −1 → 1, size → size − 2
+        return np.where(index < 0, -index, np.where(index >= size, 2 * (size - 1) - index, index))
+    return np.where((index < 0) | (index >= size), -1, index)
+
+
+def _integer(name: str, value: Any, least: int) -> int:
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise GeometryError(
+            f"{name} is {value!r}: needed is a whole number of at least {least}"
+        ) from None
+    if number < least:
+        hint = ""
+        if least == 0 and name.startswith("padding"):
+            hint = "; to crop instead, slice x, for example x[..., 1:-1, 1:-1]"
+        raise GeometryError(f"{name} is {number}: needed is at least {least}{hint}")
+    return number
+
+
+def _pair(name: str, value: Any, least: int = 1, spread: bool = True) -> Pair:
+    value = _plain(value)
+    if spread and not isinstance(value, Sequence):
+        value = (value, value)
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise GeometryError(f"{name} is {value!r}: needed is an int or a pair (height, width)")
+    return _integer(name, value[0], least), _integer(name, value[1], least)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as the lists and numbers they hold; anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _short(pair: tuple[Any, Any]) -> str:
+    """A pair as people write it: one value where both are alike."""
+    return str(pair[0]) if pair[0] == pair[1] else f"({pair[0]}, {pair[1]})"

@@ -1,0 +1,71 @@
+"""The border of the image: ``pad`` puts it on, ``fold_border`` takes its gradient back.
+
+Padding is linear, so its gradient is its adjoint: whatever reached a border cell belongs to
+the image cell that was copied there, and is lost where the border is the number zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .geometry import ConvGeometry
+
+__all__ = ["fold_border", "pad"]
+
+# our (and PyTorch's) names for the border, and NumPy's
+_NUMPY_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def pad(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """The image with its border, (N, C, H + top + bottom, W + left + right), same dtype.
+
+    Without padding this is ``x`` itself, not a copy.
+
+    >>> row = np.array([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
+    >>> padding = ((0, 0), (2, 1))
+    >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=1, padding=padding)
+    >>> pad(row, geometry)[0, 0]
+    array([[0., 0., 1., 2., 3., 0.]])
+    >>> from dataclasses import replace
+    >>> pad(row, replace(geometry, padding_mode="reflect"))[0, 0]
+    array([[3., 2., 1., 2., 3., 2.]])
+    """
+    if geometry.padding == ((0, 0), (0, 0)):
+        return x
+    rows, cols = geometry.padding
+    return np.pad(x, ((0, 0), (0, 0), rows, cols), mode=_NUMPY_MODES[geometry.padding_mode])
+
+
+def fold_border(grad_padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """The gradient of the image from the gradient of the padded image: the adjoint of ``pad``.
+
+    Takes (N, C, H + top + bottom, W + left + right), gives (N, C, H, W), same dtype.  With zero
+    padding the border is cut off (the result is a view); every other mode adds each border
+    cell to the image cell that it copies.
+
+    >>> row = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).reshape(1, 1, 1, 6)
+    >>> padding = ((0, 0), (2, 1))
+    >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=1, padding=padding)
+    >>> fold_border(row, geometry)[0, 0]
+    array([[3., 4., 5.]])
+    >>> from dataclasses import replace
+    >>> fold_border(row, replace(geometry, padding_mode="replicate"))[0, 0]
+    array([[ 6.,  4., 11.]])
+    """
+    if geometry.padding_mode == "zeros":
+        (top, _), (left, _) = geometry.padding
+        return grad_padded[:, :, top : top + geometry.H, left : left + geometry.W]
+    # rows first, then columns: a corner takes both steps home
+    by_rows = _fold_axis(grad_padded, geometry.padded_rows, geometry.H, axis=2)
+    return _fold_axis(by_rows, geometry.padded_cols, geometry.W, axis=3)
+
+
+def _fold_axis(grad: np.ndarray, home: np.ndarray, size: int, axis: int) -> np.ndarray:
+    """Add line k of ``axis`` to line ``home[k]``, for all lines."""
+    if len(home) == size:  # no border on this axis
+        return grad
+    lines = np.moveaxis(grad, axis, 0)
+    folded = np.zeros((size, *lines.shape[1:]), grad.dtype)
+    for line, k in zip(lines, home, strict=True):
+        folded[k] += line  # +=, not =: a cell and its copies meet
+    return np.moveaxis(folded, 0, axis)

@@ -1,0 +1,200 @@
+"""Imports run one way, and the core needs NumPy alone."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import convgrad
+
+PACKAGE = Path(convgrad.__file__).parent
+
+# Who may know whom.  Each part lists the parts below it that it may import; a new module of the
+# package finds its place here first.  ``loops`` shares nothing with the others but the index map,
+# so that it can judge them.
+RUNGS = {"loops", "padding", "windows", "im2col", "correlate", "grouped"}
+CORE = {"geometry", *RUNGS}
+KNOWS: dict[str, set[str]] = {
+    "geometry": set(),
+    "loops": {"geometry"},
+    "padding": {"geometry"},
+    "windows": {"geometry", "padding"},
+    "im2col": {"geometry", "padding", "windows"},
+    "correlate": {"geometry", "padding", "windows"},
+    "grouped": {"geometry", "padding", "windows", "correlate"},
+    "api": CORE,
+    "examples": CORE,
+    "ledger": CORE,
+    "mutants": CORE | {"ledger", "examples"},
+    "checks": CORE | {"ledger", "examples", "mutants"},
+    "__init__": CORE | {"api", "examples"},
+}
+NUMPY_LAYER = set(KNOWS) - {"__init__"}
+KNOWS["figures"] = NUMPY_LAYER
+KNOWS["widgets"] = NUMPY_LAYER | {"figures"}
+KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
+
+# Libraries, besides NumPy and Python's own, in the one layer where each belongs.
+LIBRARIES: dict[str, set[str]] = {
+    "figures": {"matplotlib"},
+    "widgets": {"anywidget", "traitlets", "latex2mathml", "markdown_it", "mdit_py_plugins"},
+}
+
+
+def parts() -> Iterator[tuple[str, Path]]:
+    """Every module of the package, with the part it belongs to."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        top = path.relative_to(PACKAGE).parts[0]
+        yield top.removesuffix(".py"), path
+
+
+def imported(source: str, depth: int) -> Iterator[str]:
+    """The modules that ``source`` imports when it runs, as ``convgrad.part`` or ``library``.
+
+    ``depth`` says how many folders below the package the file lies.
+    """
+    tree = ast.parse(source)
+    for_types = {
+        node
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for statement in block.body
+        for node in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level == 0:
+                base = node.module or ""
+            elif node.level <= depth:
+                continue  # a neighbour in the same part
+            else:
+                base = ".".join(filter(None, ("convgrad", node.module)))
+            if base == "convgrad":  # from . import loops
+                yield from (f"convgrad.{alias.name}" for alias in node.names)
+            else:
+                yield base
+
+
+def unwelcome(part: str, source: str, depth: int = 0) -> set[str]:
+    """What ``part`` imports and should not."""
+    wrong = set()
+    for name in imported(source, depth):
+        first, _, rest = name.partition(".")
+        if first == "convgrad":
+            other = rest.partition(".")[0]
+            if other != part and other not in KNOWS[part]:
+                wrong.add(name)
+        elif first not in sys.stdlib_module_names | {"numpy"} | LIBRARIES.get(part, set()):
+            wrong.add(name)
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    list(parts()),
+    ids=lambda value: value.stem if isinstance(value, Path) else value,
+)
+def test_a_module_imports_only_what_lies_below_it(part, path):
+    assert part in KNOWS, f"{path.name} has no place in the order of imports yet"
+    depth = len(path.relative_to(PACKAGE).parts) - 1
+    assert unwelcome(part, path.read_text(encoding="utf-8"), depth) == set()
+
+
+def test_the_order_has_no_circle():
+    done: set[str] = set()
+    while len(done) < len(KNOWS):
+        ready = {part for part, below in KNOWS.items() if below <= done} - done
+        assert ready, f"these know each other: {set(KNOWS) - done}"
+        done |= ready
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "found"),
+    [
+        ("loops", "from .windows import windows", {"convgrad.windows"}),
+        ("loops", "from . import windows", {"convgrad.windows"}),
+        ("loops", "def f():\n    import convgrad.api", {"convgrad.api"}),
+        ("windows", "from convgrad.grouped import blocks", {"convgrad.grouped"}),
+        ("checks", "import torch.nn as nn", {"torch.nn"}),
+        ("geometry", "import numpy as np\nfrom math import pi", set()),
+        ("grouped", "from .correlate import swapped\nfrom . import windows", set()),
+        ("checks", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", set()),
+    ],
+)
+def test_an_import_against_the_order_would_be_noticed(part, source, found):
+    assert unwelcome(part, source) == found
+
+
+# ---- NumPy alone -----------------------------------------------------------------------------
+
+ALONE = """
+import sys, threading
+
+class OnlyNumPy:
+    "Finds nothing but NumPy, this package and Python itself."
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in sys.stdlib_module_names | {"numpy", "convgrad"}:
+            raise ModuleNotFoundError(f"this Python has no {name}", name=name)
+
+def no_threads(self):
+    raise RuntimeError("can't start new thread")
+
+sys.meta_path.insert(0, OnlyNumPy())
+threading.Thread.start = no_threads
+
+import numpy as np
+import convgrad
+from convgrad import checks, examples, exercises, ledger, mutants
+
+geometry = convgrad.example("D").geometry
+x, weight, bias, grad_output = convgrad.example("D").arrays()
+arguments = {"groups": geometry.groups}
+answers = []
+for name in convgrad.IMPLEMENTATIONS:
+    arguments["implementation"] = name
+    y = convgrad.conv2d(x, weight, bias, **arguments)
+    answers.append((y, *convgrad.conv2d_backward(grad_output, x, weight, **arguments)))
+for answer in answers:
+    assert all(np.array_equal(*pair) for pair in zip(answer, answers[0], strict=True))
+print("same answers:", len(answers))
+"""
+
+
+def run_python(source: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", source],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+
+
+def test_numpy_alone_is_enough_and_no_thread_is_started():
+    result = run_python(ALONE)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == f"same answers: {len(convgrad.IMPLEMENTATIONS)}"
+
+
+@pytest.mark.parametrize("library", ["matplotlib", "torch"])
+def test_the_blocker_blocks(library):
+    result = run_python(ALONE.replace("import numpy as np", f"import {library}"))
+    assert result.returncode != 0
+    assert f"this Python has no {library}" in result.stderr
+
+
+def test_importing_the_package_imports_no_optional_library():
+    optional = ["torch", "triton", "matplotlib", "anywidget", "ipywidgets", "IPython", "hypothesis"]
+    result = run_python(f"import convgrad, sys; print([m for m in {optional} if m in sys.modules])")
+    assert result.stdout.strip() == "[]", result.stderr
