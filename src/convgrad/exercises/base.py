@@ -1,0 +1,307 @@
+"""What an exercise is, and what it says to an answer.
+
+``check(answer)`` always returns a :class:`Verdict`, whatever the answer is; ``require(answer)``
+is the same as an assertion, for tests and grading.  The right answer is computed by the package
+when it is needed.  A verdict explains; it never prints the whole right answer.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..checks import explain_difference
+from ..checks.compare import NotNumbers, numbers, same, wrong_cells
+
+__all__ = ["Choice", "Exercise", "Grid", "Number", "Verdict", "WrongAnswer"]
+
+Mistakes = Sequence[tuple[Any, str]]
+
+
+class WrongAnswer(AssertionError):
+    """An answer that does not pass; the message is the verdict's."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Right or not yet, and why.  True when passed.
+
+    ``hints`` are those of the exercise: a notebook shows them folded, one below the other.
+    """
+
+    passed: bool
+    message: str
+    hints: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return f"{self._head} {_plain(self.message)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """For a notebook: in the colours of its page, the state said in words."""
+        state = "right" if self.passed else "wrong"
+        hints = "" if self.passed else "".join(map(_hint_html, range(1, 99), self.hints))
+        return (
+            f'<div class="cg-verdict cg-verdict--{state}" role="status" style="border-left: 3px '
+            'solid currentColor; padding: 0.1em 0 0.1em 0.9em; margin: 0.6em 0">'
+            f'<p class="cg-verdict__message"><strong>{self._head}</strong> '
+            f"{_html(self.message)}</p>{hints}</div>"
+        )
+
+    @property
+    def _head(self) -> str:
+        return "Right." if self.passed else "Not yet."
+
+
+def _hint_html(number: int, hint: str) -> str:
+    return (
+        f'<details class="cg-verdict__hint"><summary>Hint {number}</summary>'
+        f"<p>{_html(hint)}</p></details>"
+    )
+
+
+def _html(text: str) -> str:
+    """Text with `code` in backticks as HTML."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One question of the bank; its kinds are the subclasses.
+
+    ``key`` is its name for good, ``chapter`` the page it belongs to, ``level`` 1 (predict) to 3
+    (derive, or write something whole).  ``prompt`` is Markdown, ``starter`` the cell that a
+    reader begins with, ``solution`` what may be folded behind the hints.
+    """
+
+    kind: ClassVar[str]
+
+    key: str
+    chapter: str
+    level: int
+    title: str
+    prompt: str
+    hints: tuple[str, ...]
+    solution: str = field(repr=False)
+    starter: str = "answer = ..."
+
+    def check(self, answer: Any) -> Verdict:
+        """Judge an answer.  Never raises because of it, whatever it is."""
+        if answer is ...:
+            return self._wrong("Nothing is entered yet: replace the `...` by your answer.")
+        try:
+            return self._judge(answer)
+        except Exception as trouble:  # an object may fail at anything one does with it
+            return self._wrong(
+                f"Your answer could not be looked at: it raised `{type(trouble).__name__}` on the "
+                f"way. {self._needed()}"
+            )
+
+    def require(self, answer: Any) -> None:
+        """Raise :class:`WrongAnswer` with the verdict's words unless the answer passes."""
+        verdict = self.check(answer)
+        if not verdict:
+            raise WrongAnswer(f"{self.key}: {verdict}")
+
+    def hint(self, number: int = 1) -> str:
+        """The hint with this number, counted from 1."""
+        if not 1 <= number <= len(self.hints):
+            return f"This exercise has {len(self.hints)} hints."
+        return self.hints[number - 1]
+
+    def _repr_markdown_(self) -> str:
+        return f"**{self.title}**\n\n{self.prompt}\n\n```python\n{self.starter}\n```"
+
+    def _judge(self, answer: Any) -> Verdict:
+        raise NotImplementedError
+
+    def _needed(self) -> str:
+        """What kind of answer is asked for, as a sentence."""
+        raise NotImplementedError
+
+    def _right(self, message: str) -> Verdict:
+        return Verdict(True, message)
+
+    def _wrong(self, message: str) -> Verdict:
+        return Verdict(False, message, self.hints)
+
+
+@dataclass(frozen=True)
+class _Asked(Exercise):
+    """A question with one right answer, which the package computes when it is first needed."""
+
+    explanation: str = field(default="", repr=False)
+    compute: Callable[[], Any] = field(default=lambda: None, repr=False)
+    compute_mistakes: Callable[[], Mistakes] = field(default=tuple, repr=False)
+
+    @cached_property
+    def answer(self) -> Any:
+        """The right answer."""
+        return self.compute()
+
+    @cached_property
+    def mistakes(self) -> list[tuple[Any, str]]:
+        """Wrong answers that people give, each with what to say; none is right, none twice."""
+        kept: list[tuple[Any, str]] = []
+        for wrong, message in self.compute_mistakes():
+            known = [self.answer, *(answer for answer, _ in kept)]
+            if not any(np.array_equal(wrong, answer) for answer in known):
+                kept.append((wrong, message))
+        return kept
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The answers to choose from; none unless the kind is choice."""
+        return ()
+
+    def _known_mistake(self, answer: np.ndarray) -> str | None:
+        for wrong, message in self.mistakes:
+            if same(answer, np.asarray(wrong, dtype=np.float64)):
+                return message
+        return None
+
+
+@dataclass(frozen=True)
+class Number(_Asked):
+    """The answer is one number."""
+
+    kind: ClassVar[str] = "number"
+
+    def _judge(self, answer: Any) -> Verdict:
+        try:
+            value = numbers(answer, "answer")
+        except NotNumbers as complaint:
+            return self._wrong(f"{complaint} {self._needed()}")
+        if value.size != 1:
+            return self._wrong(f"Your answer has the shape {value.shape}. {self._needed()}")
+        value = value.reshape(())
+        if not np.isfinite(value):
+            return self._wrong(f"Your answer is {value}. {self._needed()}")
+        if same(value, np.asarray(self.answer, dtype=np.float64)):
+            return self._right(self.explanation)
+        message = self._known_mistake(value)
+        return self._wrong(message or f"{value:g} is not it. Write the products down one by one.")
+
+    def _needed(self) -> str:
+        return "One number is asked for."
+
+
+@dataclass(frozen=True)
+class Grid(_Asked):
+    """The answer is a table of numbers.
+
+    ``operands`` gives the keywords for ``explain_difference`` where the table is a gradient or
+    an output (one image, one channel).
+    """
+
+    kind: ClassVar[str] = "grid"
+
+    operands: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
+
+    def _judge(self, answer: Any) -> Verdict:
+        right = np.asarray(self.answer)
+        if _has_ellipsis(answer):
+            return self._wrong("Some cells are still `...`: fill in every one.")
+        try:
+            table = numbers(answer, "answer")
+        except NotNumbers as complaint:
+            return self._wrong(f"{complaint} {self._needed()}")
+        while table.ndim > right.ndim and table.shape[0] == 1:
+            table = table[0]  # one image, one channel
+        if right.shape[0] == 1 and table.shape == right.shape[1:]:
+            table = table[None]  # [row, column] for [[row, column]]
+        if table.shape != right.shape:
+            return self._wrong(f"Your answer has the shape {table.shape}. {self._needed()}")
+        if same(table, right):
+            return self._right(self.explanation)
+        return self._wrong(self._known_mistake(table) or self._explain(table, right))
+
+    def _explain(self, table: np.ndarray, right: np.ndarray) -> str:
+        if not np.isfinite(table).all():
+            return f"Your answer holds nan or inf. {self._needed()}"
+        operands = self.operands()
+        if operands:
+            explanation = explain_difference(table[None, None], right[None, None], **operands)
+            if explanation.cause != "unknown":
+                return explanation.sentence
+        wrong = np.argwhere(wrong_cells(table, right))
+        row, col = map(int, wrong[0])
+        cells = (
+            "One cell is wrong" if len(wrong) == 1 else f"{len(wrong)} cells are wrong, the first"
+        )
+        return f"{cells} in row {row}, column {col}, where you have {table[row, col]:g}."
+
+    def _needed(self) -> str:
+        rows, cols = np.shape(self.answer)
+        if rows == 1:
+            return f"A list of {cols} numbers is asked for."
+        return f"A table of {rows}×{cols} numbers is asked for, a list of rows or an array."
+
+
+def _has_ellipsis(answer: Any) -> bool:
+    """Whether a list, or a list of lists, holds an unfilled cell."""
+    if not isinstance(answer, list | tuple):
+        return False
+    return any(cell is ... or _has_ellipsis(cell) for cell in answer)
+
+
+@dataclass(frozen=True)
+class Choice(_Asked):
+    """The answer is one of several sentences, given by its place (from 0), letter or text."""
+
+    kind: ClassVar[str] = "choice"
+
+    options: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return self.options
+
+    def _judge(self, answer: Any) -> Verdict:
+        place = self._place(answer)
+        if place is None:
+            return self._wrong(self._needed())
+        if place == self.answer:
+            return self._right(self.explanation)
+        message = next((words for wrong, words in self.mistakes if wrong == place), None)
+        return self._wrong(message or "It is another one.")
+
+    def _place(self, answer: Any) -> int | None:
+        if isinstance(answer, str):
+            if answer in self.options:
+                return self.options.index(answer)
+            answer = answer.strip().lower()
+            letters = self._letters()
+            return letters.index(answer) if answer in letters else None
+        if isinstance(answer, int | np.integer) and not isinstance(answer, bool):
+            return int(answer) if 0 <= answer < len(self.options) else None
+        return None
+
+    def _letters(self) -> list[str]:
+        return [chr(ord("a") + place) for place in range(len(self.options))]
+
+    def _needed(self) -> str:
+        letters = self._letters()
+        return (
+            f"One of the choices is asked for: its place, 0 to {len(letters) - 1}, or its letter, "
+            f"{letters[0]} to {letters[-1]}."
+        )
+
+    def _repr_markdown_(self) -> str:
+        rows = zip(self._letters(), self.options, strict=True)
+        listed = "\n".join(f"- **{letter}** {option}" for letter, option in rows)
+        return f"**{self.title}**\n\n{self.prompt}\n\n{listed}\n\n```python\n{self.starter}\n```"

@@ -1,0 +1,494 @@
+"""Exercises for *The sliding window*: the forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .. import windows
+from ..checks import random_operands
+from ..examples import example
+from .base import Choice, Exercise, Grid, Number
+from .functions import Function, Trial, geometries
+from .words import numbers_of, turned
+
+__all__ = ["EXERCISES"]
+
+_CHAPTER = "sliding_window"
+
+
+def _output(letter: str, weight: np.ndarray | None = None, bias: bool = True) -> np.ndarray:
+    """The output of a running example, (N,O,OH,OW), with another kernel where one is given."""
+    x, own, b, _ = example(letter).arrays()
+    y = windows.forward(x, own if weight is None else weight, example(letter).geometry)
+    return y + b[:, None, None] if bias else y
+
+
+# ---- the number at one place of example B --------------------------------------------------
+
+_P, _Q = 1, 2
+
+
+def _first_number_mistakes() -> list[tuple[float, str]]:
+    weight = example("B").arrays().weight
+    return [
+        (
+            _output("B", bias=False)[0, 0, _P, _Q],
+            "Nearly: the nine products are right. The bias comes on top, once.",
+        ),
+        (
+            _output("B", turned(weight))[0, 0, _P, _Q],
+            "You turned the kernel by 180°, as a convolution in the mathematical sense does. "
+            "conv2d lays it on the window as it is.",
+        ),
+        (
+            _output("B", weight.swapaxes(2, 3))[0, 0, _P, _Q],
+            "You exchanged rows and columns of the kernel: `i` counts down, `j` to the right.",
+        ),
+        (
+            _output("B")[0, 0, _Q, _P],
+            f"That is the number at ({_Q}, {_P}): the row comes first, `p` counts down.",
+        ),
+        (
+            _output("B")[0, 0, _P - 1, _Q - 1],
+            "Your window begins one row and one column too early: rows and columns count from 0.",
+        ),
+    ]
+
+
+_first_numbers = Number(
+    key="window-first-numbers",
+    chapter=_CHAPTER,
+    level=1,
+    title="Where the window stands",
+    prompt=(
+        f"Example B: a 3×3 kernel slides over a 5×5 image, and the bias is "
+        f"{example('B').arrays().bias[0]:g}. Which number does the convolution write at "
+        f"`y[0, 0, {_P}, {_Q}]`?\n\n{numbers_of('B', 'x', 'weight')}"
+    ),
+    hints=(
+        f"The corner of the window stands at row {_P}, column {_Q} of `x`. Which nine cells does "
+        "it cover?",
+        "Multiply each of the nine cells by the tap that lies on it, then add the nine products.",
+        "The bias comes on top, once for each output cell.",
+    ),
+    compute=lambda: _output("B")[0, 0, _P, _Q],
+    compute_mistakes=_first_number_mistakes,
+    explanation=(
+        f"The window covers rows {_P} to {_P + 2} and columns {_Q} to {_Q + 2}; the nine products "
+        "and the bias add up to this number."
+    ),
+    solution=(
+        "x, weight, bias, _ = example('B').arrays()\n"
+        f"answer = (x[0, 0, {_P}:{_P + 3}, {_Q}:{_Q + 3}] * weight[0, 0]).sum() + bias[0]"
+    ),
+)
+
+
+# ---- the size of the tracker's response ----------------------------------------------------
+
+
+def _response_mistakes() -> list[tuple[int, str]]:
+    geometry = example("E").geometry
+    return [
+        (
+            geometry.H - geometry.KH,
+            "One too few: before the first step the template already stands at a first place.",
+        ),
+        (
+            geometry.H,
+            "That is the size of the search image. Without padding the template cannot stand at "
+            "its last rows and columns.",
+        ),
+        (
+            geometry.H + geometry.KH - 1,
+            "That counts every place where the template touches the image. Here it must lie "
+            "inside.",
+        ),
+        (
+            geometry.H // geometry.KH,
+            "That is how often the template fits side by side. It moves by one cell, not by its "
+            "own width.",
+        ),
+    ]
+
+
+_response_size = Number(
+    key="window-response-size",
+    chapter=_CHAPTER,
+    level=1,
+    title="How wide is the response?",
+    prompt=(
+        f"Example E: a tracker slides a template of {example('E').geometry.KH}×"
+        f"{example('E').geometry.KW} over a search image of {example('E').geometry.H}×"
+        f"{example('E').geometry.W}, one cell at a time and without padding. How many rows does "
+        "the response map have?"
+    ),
+    hints=(
+        "In how many places can the template's upper edge stand?",
+        "The first is row 0. In the last its lower edge lies on the last row of the image.",
+    ),
+    compute=lambda: example("E").geometry.OH,
+    compute_mistakes=_response_mistakes,
+    explanation=(
+        "The upper edge of the template may stand in rows 0 to H − KH, which are H − KH + 1 rows."
+    ),
+    solution="answer = example('E').geometry.OH  # H - KH + 1",
+)
+
+
+# ---- one pixel under a large kernel --------------------------------------------------------
+
+
+def _pixel_mistakes() -> list[tuple[np.ndarray, str]]:
+    geometry = example("A").geometry
+    x, weight, _, _ = example("A").arrays()
+    (top, _), (left, _) = geometry.padding
+    pixel, taps = x[0, 0, 0, 0], weight[0, 0]
+    right = _output("A")[0, 0]
+    return [
+        (
+            turned(right),
+            "These are the right four numbers, turned by 180°. When the window moves down and to "
+            "the right, the pixel moves up and to the left under the kernel.",
+        ),
+        (
+            right / pixel,
+            "These are the taps that lie on the pixel. Each is still multiplied by the pixel's "
+            f"value, {pixel:g}.",
+        ),
+        (
+            pixel * taps[: geometry.OH, : geometry.OW],
+            f"You began at tap (0, 0). With padding {top} the pixel lies {top} rows and {left} "
+            "columns inside the first window.",
+        ),
+        (
+            right.T,
+            "Rows and columns are exchanged: `q` moves the window to the right.",
+        ),
+    ]
+
+
+_one_pixel = Grid(
+    key="window-one-pixel",
+    chapter=_CHAPTER,
+    level=2,
+    title="One pixel, four windows",
+    prompt=(
+        "Example A: the image is a single pixel, padded with two cells of zeros on every side, and "
+        "the kernel is 4×4, so there are 2×2 windows. What is the output `y[0, 0]`?\n\n"
+        + numbers_of("A", "x", "weight")
+    ),
+    starter="answer = [[..., ...],\n          [..., ...]]",
+    hints=(
+        "Everything but the pixel is zero, so each output cell is one product: the pixel times "
+        "the tap that lies on it.",
+        "Window (p, q) begins at row p − 2, column q − 2, and the pixel is at row 0, column 0. "
+        "How many rows and columns into the window is that?",
+        "It is tap (2 − p, 2 − q).",
+    ),
+    compute=lambda: _output("A")[0, 0],
+    compute_mistakes=_pixel_mistakes,
+    operands=lambda: {
+        "geometry": example("A").geometry,
+        "target": "output",
+        "x": example("A").arrays().x,
+        "weight": example("A").arrays().weight,
+    },
+    explanation=(
+        "Output cell (p, q) is the pixel times tap (2 − p, 2 − q): the middle of the kernel, "
+        "turned by 180°, because the pixel stays while the window moves."
+    ),
+    solution=(
+        "x, weight, _, _ = example('A').arrays()\n"
+        "answer = x[0, 0, 0, 0] * weight[0, 0, 1:3, 1:3][::-1, ::-1]"
+    ),
+)
+
+
+# ---- how often each cell is read -----------------------------------------------------------
+
+
+def _uses() -> np.ndarray:
+    geometry = example("B").geometry
+    taps = (geometry.N, geometry.C, geometry.OH, geometry.OW, geometry.KH, geometry.KW)
+    return windows.overlap_add(np.ones(taps), geometry)[0, 0]
+
+
+def _use_mistakes() -> list[tuple[np.ndarray, str]]:
+    uses, geometry = _uses(), example("B").geometry
+    by_row, by_col = uses.max(axis=1), uses.max(axis=0)
+    per_row, per_col = by_row / by_row.min(), by_col / by_col.min()
+    return [
+        (
+            np.full_like(uses, geometry.KH * geometry.KW),
+            "Only the middle cell is read by all taps. The corner is read by one window alone.",
+        ),
+        (
+            np.ones_like(uses),
+            "That would be so if the windows did not overlap. They move by one cell and are three "
+            "wide.",
+        ),
+        (
+            per_row[:, None] + per_col - 1,
+            "Rows and columns do not add, they multiply: each choice of a row of taps goes with "
+            "each choice of a column.",
+        ),
+        (
+            np.minimum(per_row[:, None], per_col),
+            "Look at a cell of the middle row: it is read by several windows side by side and by "
+            "several below each other, and these choices multiply.",
+        ),
+    ]
+
+
+_use_counts = Grid(
+    key="window-uses",
+    chapter=_CHAPTER,
+    level=2,
+    title="How often is a cell read?",
+    prompt=(
+        "Example B: a 3×3 kernel slides over a 5×5 image, stride 1, no padding. How often is each "
+        "cell of `x` read, counted over all nine windows?"
+    ),
+    starter="answer = np.full((5, 5), ...)",
+    hints=(
+        "Begin with the corner (0, 0): which windows cover it?",
+        "Take one axis alone. A row of five cells and windows of three: how many windows cover "
+        "each cell?",
+        "The choices for rows and columns are independent, so their numbers multiply.",
+    ),
+    compute=_uses,
+    compute_mistakes=_use_mistakes,
+    explanation=(
+        "Along one axis the cells are read 1, 2, 3, 2, 1 times, and rows and columns multiply. "
+        "These are the numbers of products that will meet in each cell of grad_input."
+    ),
+    solution="along = np.array([1, 2, 3, 2, 1])\nanswer = np.outer(along, along)",
+)
+
+
+# ---- the best match ------------------------------------------------------------------------
+
+_IMAGE = 1
+
+
+def _peak(response: np.ndarray) -> np.ndarray:
+    """[[row, column]] of the largest number of a map."""
+    return np.array([np.unravel_index(np.argmax(response), response.shape)], dtype=np.float64)
+
+
+def _match_mistakes() -> list[tuple[np.ndarray, str]]:
+    geometry, weight = example("E").geometry, example("E").arrays().weight
+    peak = _peak(_output("E")[0, _IMAGE])
+    return [
+        (peak[:, ::-1], "The right two numbers in the wrong order: the row comes first."),
+        (
+            _peak(_output("E")[0, 0]),
+            "That is the best match in image 0. Kernel o is the template of image o.",
+        ),
+        (
+            _peak(_output("E", turned(weight))[0, _IMAGE]),
+            "You turned the template by 180°. A match is found by laying it on as it is.",
+        ),
+        (
+            peak + np.array([geometry.KH, geometry.KW]) // 2,
+            "That is the middle of the match. The response at (p, q) belongs to the window whose "
+            "corner is at (p, q).",
+        ),
+        (
+            _peak(np.abs(np.minimum(_output("E")[0, _IMAGE], 0))),
+            "That is the smallest response, where the template fits worst.",
+        ),
+    ]
+
+
+_best_match = Grid(
+    key="window-best-match",
+    chapter=_CHAPTER,
+    level=2,
+    title="Where is the template?",
+    prompt=(
+        f"Example E: compute the responses of the three templates and find where response {_IMAGE} "
+        "is largest. Answer with `[row, column]`."
+    ),
+    starter=(
+        "geometry = example('E').geometry\n"
+        "x, weight, _, _ = example('E').arrays()\n"
+        "y = conv2d(x, weight, groups=geometry.groups)\n"
+        "answer = [..., ...]"
+    ),
+    hints=(
+        f"The responses are the channels of the output: response {_IMAGE} is `y[0, {_IMAGE}]`.",
+        "`np.argmax` counts through the whole map; `np.unravel_index` turns that into a row and a "
+        "column.",
+    ),
+    compute=lambda: _peak(_output("E")[0, _IMAGE]),
+    compute_mistakes=_match_mistakes,
+    explanation=(
+        "That is where the template was cut out: there every product is a number times itself, so "
+        "nothing cancels, and nowhere else does the sum grow as large."
+    ),
+    solution=(
+        "geometry = example('E').geometry\n"
+        "x, weight, _, _ = example('E').arrays()\n"
+        f"response = conv2d(x, weight, groups=geometry.groups)[0, {_IMAGE}]\n"
+        "answer = np.unravel_index(response.argmax(), response.shape)"
+    ),
+)
+
+
+# ---- a routine that turns the kernel -------------------------------------------------------
+
+# Each choice beside what the routine would give; which is right comes out of the numbers.
+_TURNED_CHOICES = {
+    "`convolve(x, w)`": lambda x, w: (x, turned(w)),
+    "`convolve(x, w[::-1, ::-1])`": lambda x, w: (x, turned(turned(w))),
+    "`convolve(x[::-1, ::-1], w)`": lambda x, w: (turned(x), turned(w)),
+    "`convolve(x, w.T)`": lambda x, w: (x, turned(w.swapaxes(2, 3))),
+}
+
+
+def _right_call() -> int:
+    x, weight, _, _ = example("B").arrays()
+    geometry = example("B").geometry
+    wanted = windows.forward(x, weight, geometry)
+    given = [windows.forward(*call(x, weight), geometry) for call in _TURNED_CHOICES.values()]
+    (place,) = (k for k, y in enumerate(given) if np.array_equal(y, wanted))
+    return place
+
+
+_turned_kernel = Choice(
+    key="window-turned",
+    chapter=_CHAPTER,
+    level=2,
+    title="A routine that turns the kernel",
+    prompt=(
+        "`convolve(x, w)` is a convolution in the mathematical sense, like scipy's `convolve2d` "
+        "with `mode='valid'`: it turns the kernel by 180° and then slides it. Which call gives the "
+        "output of conv2d?"
+    ),
+    options=tuple(_TURNED_CHOICES),
+    hints=(
+        "conv2d does not turn the kernel. What undoes the turn that the routine makes?",
+        "Two turns by 180° leave everything as it was.",
+    ),
+    compute=_right_call,
+    compute_mistakes=lambda: [
+        (0, "The routine turns the kernel, so this is conv2d with a kernel turned by 180°."),
+        (
+            2,
+            "With x turned and the kernel turned, the same products meet, but their sums stand in "
+            "the output turned by 180°.",
+        ),
+        (3, "Exchanging rows and columns is not a turn by 180°: w[0, 1] goes to (1, 0)."),
+    ],
+    explanation="You turn the kernel, the routine turns it back, and it slides as it is.",
+    solution="answer = 1  # turned twice is not turned",
+)
+
+
+# ---- write it ------------------------------------------------------------------------------
+
+
+def _slide_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng, only=_is_plain, mixed=0):
+        for _ in range(5):
+            draw = random_operands(geometry, rng)
+            x, weight = draw.x, draw.weight
+            y = windows.forward(x, weight, geometry)[0, 0]
+            known = {"geometry": geometry, "target": "output", "x": x, "weight": weight}
+            yield Trial((x[0, 0], weight[0, 0]), y, known)
+
+
+def _is_plain(geometry) -> bool:
+    """One image, one channel, one kernel, stride and dilation 1, no padding."""
+    ones = (geometry.N, geometry.C, geometry.O, *geometry.stride, *geometry.dilation)
+    return set(ones) == {1} and geometry.padding == ((0, 0), (0, 0))
+
+
+_slide = Function(
+    key="window-slide",
+    chapter=_CHAPTER,
+    level=2,
+    title="Slide a kernel",
+    prompt=(
+        "Write `slide(x, w)`: `x` is an image `(H, W)`, `w` a kernel `(KH, KW)`, and the result "
+        "the output `(H − KH + 1, W − KW + 1)` of a convolution with stride 1, without padding and "
+        "bias."
+    ),
+    starter='def slide(x, w):\n    """x (H,W), w (KH,KW) → (OH,OW)"""\n    ...',
+    hints=(
+        "Make an array of zeros of the output's shape, then fill it cell by cell in two loops.",
+        "For output cell (p, q) the window is `x[p : p + KH, q : q + KW]`.",
+        "One output cell is `(w * window).sum()`.",
+    ),
+    trials=_slide_trials,
+    solution=(
+        "def slide(x, w):\n"
+        "    KH, KW = w.shape\n"
+        "    y = np.zeros((x.shape[0] - KH + 1, x.shape[1] - KW + 1))\n"
+        "    for p, q in np.ndindex(y.shape):\n"
+        "        y[p, q] = (w * x[p : p + KH, q : q + KW]).sum()\n"
+        "    return y"
+    ),
+)
+
+
+def _forward_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng):
+        draw = random_operands(geometry, rng)
+        x, weight = draw.x, draw.weight
+        known = {"geometry": geometry, "target": "output", "x": x, "weight": weight}
+        yield Trial((x, weight, geometry), windows.forward(x, weight, geometry), known)
+
+
+_forward = Function(
+    key="window-forward",
+    chapter=_CHAPTER,
+    level=3,
+    title="The whole forward pass",
+    prompt=(
+        "Write `forward(x, weight, geometry)`: `x` is `(N, C, H, W)`, `weight` is "
+        "`(O, C/G, KH, KW)`, the result `geometry.output_shape`. Any batch, channels, stride, zero "
+        "padding, dilation and groups; no bias. `geometry.source(p, q, i, j)` says which cell a "
+        "tap reads."
+    ),
+    starter=(
+        "def forward(x, weight, geometry):\n"
+        '    """x (N,C,H,W), weight (O,C/G,KH,KW) → geometry.output_shape"""\n'
+        "    ..."
+    ),
+    hints=(
+        "Seven loops: n, o, p, q over the output, c, i, j over one kernel. `np.ndindex` makes "
+        "several loops one.",
+        "`geometry.source(p, q, i, j)` may lie outside the image: there the padding is zero, so "
+        "there is nothing to add. `geometry.cell(h, v)` gives `None` for those.",
+        "Channel c of kernel o is channel `geometry.channel(o, c)` of x.",
+    ),
+    trials=_forward_trials,
+    solution=(
+        "def forward(x, weight, geometry):\n"
+        "    y = np.zeros(geometry.output_shape)\n"
+        "    for n, o, p, q in np.ndindex(y.shape):\n"
+        "        for c, i, j in np.ndindex(weight.shape[1:]):\n"
+        "            cell = geometry.cell(*geometry.source(p, q, i, j))\n"
+        "            if cell is not None:\n"
+        "                seen = x[n, geometry.channel(o, c), *cell]\n"
+        "                y[n, o, p, q] += weight[o, c, i, j] * seen\n"
+        "    return y"
+    ),
+)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    _first_numbers,
+    _response_size,
+    _one_pixel,
+    _use_counts,
+    _best_match,
+    _turned_kernel,
+    _slide,
+    _forward,
+)

@@ -1,0 +1,335 @@
+"""What a widget says without JavaScript: grids as inline SVG, and the numbers worked out.
+
+Nothing but text is made here (no matplotlib), coloured by the book's CSS variables with the
+light colours behind them, so the piece stands in any page and on paper.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from typing import Literal
+
+import numpy as np
+
+from ..api import conv2d_backward
+from ..geometry import ConvGeometry
+from ..ledger import Contribution, contributions
+
+__all__ = ["number", "player_fallback"]
+
+PALETTE: dict[str, dict[str, str]] = json.loads(
+    resources.files("convgrad").joinpath("palette.json").read_text("utf-8")
+)
+WIDTH = 680  # of the drawing, in its own units: about the width of a page's text
+ROOMY, TIGHT = 30, 25  # size of a cell with few slices, and with many
+GAP, LABEL, TITLE = 16, 16, 22  # between slices; for the name of each, and of the array
+MOST_TERMS = 40  # of a formula that is written out
+
+NAMES = {"weight": "grad_weight", "input": "grad_input", "bias": "grad_bias"}
+LETTERS = {"weight": "o c", "input": "n c", "bias": ""}
+ORDER_WORDS = {
+    "tap": "tap by tap",
+    "position": "position by position",
+    "kernel": "kernel by kernel",
+}
+
+
+def number(value: float) -> str:
+    """A number as the widgets write it: no ``.0``, six digits, a true minus sign.
+
+    >>> number(-3.0), number(0.125), number(-0.0)
+    ('−3', '0.125', '0')
+    """
+    text = re.sub(r"e([+-])0*", r"e\1", f"{value + 0.0:.6g}")  # 1e+06 → 1e+6
+    return text.replace("e+", "e").replace("-", "−")
+
+
+def player_fallback(
+    geometry: ConvGeometry,
+    x: np.ndarray,
+    weight: np.ndarray,
+    grad_output: np.ndarray,
+    *,
+    target: Literal["weight", "input", "bias"],
+    order: Literal["tap", "position", "kernel"],
+    step: int,
+    include_padding: bool,
+) -> str:
+    """The whole gradient and the formula of one of its cells, as HTML with an inline SVG.
+
+    The cell is the one that product number ``step`` falls into; at step 0 the first product's.
+    """
+    operands = {"x": x, "weight": weight, "grad_output": grad_output}
+    played = list(contributions(geometry, target, order=order, include_padding=include_padding))
+    result = _gradient(geometry, target, operands)
+    chosen = _chosen(played, step) or (0,) * result.ndim
+    terms = [each for each in played if each.target == chosen]
+    lit = _lit(terms, geometry, target)
+    four = _four_axes(result)
+    blocks = [
+        _Block("x", "x", x, "n c", lit["x"], geometry),
+        _Block("kernel", "w, kernel", weight, "o c", lit["weight"]),
+        _Block("grad_output", "g, upstream gradient", grad_output, "n o", lit["grad_output"]),
+        _Block("result", NAMES[target], four, LETTERS[target], {chosen}),
+    ]
+    words = (
+        f"{geometry.describe()}. The gradient {NAMES[target]}, filled {ORDER_WORDS[order]} by "
+        f"{len(played)} products."
+    )
+    name = _subscript(NAMES[target], chosen)
+    value = number(result[chosen])
+    alt = (
+        f"Grids of numbers for {words} The cell {name} is {value}, the sum of {len(terms)} "
+        "products, whose factors are outlined."
+    )
+    formula = _formula(name, terms, geometry, target, operands, value)
+    return (
+        f'<figure class="cg-fallback">{_style()}{_svg(blocks, alt)}'
+        f"<figcaption>{escape(words)}</figcaption>"
+        f'<p class="cg-formula">{formula}</p></figure>'
+    )
+
+
+# ---- the formula ---------------------------------------------------------------------------
+
+
+def _chosen(played: list[Contribution], step: int) -> tuple[int, ...] | None:
+    """The gradient cell of product number ``step``, or of the next one that is not lost."""
+    landed = (each.target for each in played[max(step - 1, 0) :] + played if each.target)
+    return next(landed, None)
+
+
+def _gradient(geometry: ConvGeometry, target: str, operands: dict[str, np.ndarray]) -> np.ndarray:
+    at = ("input", "weight", "bias").index(target)
+    gradients = conv2d_backward(
+        **operands,
+        stride=geometry.stride,
+        padding=geometry.padding,
+        dilation=geometry.dilation,
+        groups=geometry.groups,
+        padding_mode=geometry.padding_mode,
+        output_mask=tuple(k == at for k in range(3)),
+    )
+    return gradients[at]
+
+
+def _factors(
+    each: Contribution, geometry: ConvGeometry, target: str, operands: dict[str, np.ndarray]
+) -> list[tuple[str, float]]:
+    """The factors of a product: each one's name with indices, and its value."""
+    g_index = (each.n, each.o, each.p, each.q)
+    g = (_tinted("grad_output", "g", g_index), float(operands["grad_output"][g_index]))
+    if target == "bias":
+        return [g]
+    if target == "input":
+        w_index = (each.o, each.c, each.i, each.j)
+        return [(_tinted("kernel", "w", w_index), float(operands["weight"][w_index])), g]
+    if each.cell is None:
+        return [(_tinted("padding", "padding", ()), 0.0), g]
+    x_index = (each.n, geometry.channel(each.o, each.c), *each.cell)
+    return [(_tinted("x", "x", x_index), float(operands["x"][x_index])), g]
+
+
+def _formula(
+    name: str,
+    terms: list[Contribution],
+    geometry: ConvGeometry,
+    target: str,
+    operands: dict[str, np.ndarray],
+    value: str,
+) -> str:
+    pairs = [_factors(each, geometry, target, operands) for each in terms[:MOST_TERMS]]
+    more = [f"… ({len(terms)} products)"] if len(terms) > MOST_TERMS else []
+    letters = ["·".join(text for text, _ in pair) for pair in pairs] + more
+    numbers = ["·".join(_signed(v) for _, v in pair) for pair in pairs] + more
+    return (
+        f'<b class="result">{escape(name)}</b> = {" + ".join(letters) or "0"}<br>'
+        f'= {" + ".join(numbers) or "0"} = <b class="result">{value}</b>'
+    )
+
+
+def _signed(value: float) -> str:
+    """A factor inside a sum: negative numbers in brackets."""
+    return f"({number(value)})" if value < 0 else number(value)
+
+
+def _subscript(name: str, index: Iterable[int]) -> str:
+    return f"{name}[{','.join(map(str, index))}]"
+
+
+def _tinted(key: str, name: str, index: tuple[int, ...]) -> str:
+    return f'<i class="{key}">{_subscript(name, index) if index else name}</i>'
+
+
+def _color(key: str) -> str:
+    return f"var(--cg-{key.replace('_', '-')},{PALETTE[key]['light']})"
+
+
+# ---- the drawing ---------------------------------------------------------------------------
+
+
+def _lit(
+    terms: list[Contribution], geometry: ConvGeometry, target: str
+) -> dict[str, set[tuple[int, ...]]]:
+    """The operand cells that meet in the chosen gradient cell; x in raw coordinates."""
+    lit: dict[str, set[tuple[int, ...]]] = {"x": set(), "weight": set(), "grad_output": set()}
+    for each in terms:
+        lit["grad_output"].add((each.n, each.o, each.p, each.q))
+        if target == "weight":
+            lit["x"].add((each.n, geometry.channel(each.o, each.c), each.h, each.v))
+        if target == "input":
+            lit["weight"].add((each.o, each.c, each.i, each.j))
+    return lit
+
+
+def _four_axes(array: np.ndarray) -> np.ndarray:
+    return array.reshape(1, 1, 1, -1) if array.ndim == 1 else array
+
+
+@dataclass
+class _Block:
+    """All slices of one array, drawn as small grids: first axis down, second axis across."""
+
+    key: str
+    title: str
+    array: np.ndarray
+    letters: str  # of the first two axes, such as "n c"; "" where there is one slice only
+    lit: set[tuple[int, ...]]
+    geometry: ConvGeometry | None = None  # given, its padding is drawn around every slice
+
+    @property
+    def border(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        return self.geometry.padding if self.geometry else ((0, 0), (0, 0))
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Rows and columns of one slice with its border."""
+        (top, bottom), (left, right) = self.border
+        rows, cols = self.array.shape[2:]
+        return rows + top + bottom, cols + left + right
+
+    @property
+    def cell(self) -> int:
+        slices = self.array.shape[0] * self.array.shape[1]
+        return ROOMY if slices <= 2 and self.cells[1] <= 9 else TIGHT
+
+    @property
+    def pitch(self) -> tuple[int, int]:
+        """Width and height that one slice takes with its name."""
+        rows, cols = self.cells
+        return max(cols * self.cell, 66) + GAP, rows * self.cell + self.label + GAP // 2
+
+    @property
+    def label(self) -> int:
+        """Height of the line that names a slice, where there are several."""
+        return LABEL if self.array.shape[0] * self.array.shape[1] > 1 else 0
+
+    @property
+    def across(self) -> int:
+        """Slices in one row of the drawing: an image's channels, folded where they are many."""
+        return max(1, min(self.array.shape[1], WIDTH // self.pitch[0]))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        width, height = self.pitch
+        lines = self.array.shape[0] * -(-self.array.shape[1] // self.across)
+        return max(self.across * width, 8 * len(self.title) + GAP), lines * height + TITLE
+
+    def draw(self, left: int, top: int) -> Iterator[str]:
+        tight = " tight" if self.cell == TIGHT else ""
+        yield f'<g class="{self.key}{tight}"><text class="title" x="{left}" y="{top + 13}">'
+        yield f"{escape(self.title)}</text>"
+        width, height = self.pitch
+        lines = -(-self.array.shape[1] // self.across)
+        for a, b in np.ndindex(self.array.shape[:2]):
+            at_x = left + (b % self.across) * width
+            at_y = top + TITLE + (a * lines + b // self.across) * height
+            if self.label:
+                first, second = self.letters.split()
+                yield f'<text class="name" x="{at_x}" y="{at_y + 10}">'
+                yield f"{first} = {a}, {second} = {b}</text>"
+            yield from self._slice(a, b, at_x, at_y + self.label)
+        yield "</g>"
+
+    def _slice(self, a: int, b: int, left: int, top: int) -> Iterator[str]:
+        """Fills first, the lines of the grid over them, then one text for each row."""
+        rows, cols = self.cells
+        side = self.cell
+        texts = []
+        for row in range(rows):
+            spans = []
+            for col in range(cols):
+                h, v = row - self.border[0][0], col - self.border[1][0]
+                value, padding = self._value(a, b, h, v)
+                lit = ((a, b, h, v) if self.letters else (v,)) in self.lit
+                kind = " ".join(["lit"] * lit + ["pad"] * padding)
+                if kind:
+                    x, y = left + col * side, top + row * side
+                    yield f'<rect class="{kind}" x="{x}" y="{y}" width="{side}" height="{side}"/>'
+                spans.append(f'<tspan x="{left + (col + 0.5) * side:g}">{number(value)}</tspan>')
+            texts.append(f'<text y="{top + (row + 0.5) * side + 4:g}">{"".join(spans)}</text>')
+        across = "".join(f"M{left} {top + k * side}h{cols * side}" for k in range(rows + 1))
+        down = "".join(f"M{left + k * side} {top}v{rows * side}" for k in range(cols + 1))
+        yield f'<path d="{across}{down}"/>'
+        yield from texts
+
+    def _value(self, a: int, b: int, h: int, v: int) -> tuple[float, bool]:
+        """What stands at (h, v), and whether it is padding."""
+        rows, cols = self.array.shape[2:]
+        if 0 <= h < rows and 0 <= v < cols:
+            return float(self.array[a, b, h, v]), False
+        cell = self.geometry.cell(h, v) if self.geometry else None
+        return (float(self.array[a, b, *cell]) if cell else 0.0), True
+
+
+def _svg(blocks: list[_Block], alt: str) -> str:
+    """The blocks one after another, in lines like words."""
+    parts: list[str] = []
+    left = top = line = widest = 0
+    for block in blocks:
+        width, height = block.size
+        if left and left + width > WIDTH:
+            left, top, line = 0, top + line + GAP, 0
+        parts.extend(block.draw(left + 1, top))
+        left += width + GAP
+        line = max(line, height)
+        widest = max(widest, left)
+    height = top + line + 4
+    return (
+        f'<svg role="img" aria-label="{escape(alt, quote=True)}" viewBox="0 0 {widest} {height}" '
+        f'width="{widest}" height="{height}" xmlns="http://www.w3.org/2000/svg">{_HATCH}'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+_HATCH = (
+    '<defs><pattern id="cg-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+    'patternTransform="rotate(45)"><rect class="hatch" width="2" height="5"/></pattern></defs>'
+)
+
+
+def _style() -> str:
+    """The rules of the drawing; the colours are the page's variables, or the light ones."""
+    hues = "".join(
+        f".cg-fallback .{key}{{--hue:{_color(key)};--soft:{_color(f'{key}_soft')}}}"
+        for key in ("x", "kernel", "grad_output", "result")
+    )
+    return (
+        "<style>.cg-fallback svg{max-width:100%;height:auto;font:13px system-ui,sans-serif}"
+        f"{hues}"
+        f".cg-fallback svg text{{fill:{_color('ink')};text-anchor:middle}}"
+        ".cg-fallback svg .tight text{font-size:11px}"
+        ".cg-fallback svg .title{font-size:13px;fill:var(--hue);font-weight:600;text-anchor:start}"
+        f".cg-fallback svg .name{{fill:{_color('muted')};font-size:11px;text-anchor:start}}"
+        f".cg-fallback svg path{{stroke:{_color('rule')};fill:none}}"
+        f".cg-fallback svg .hatch{{fill:{_color('padding_soft')}}}"
+        ".cg-fallback svg .pad{fill:url(#cg-hatch)}"
+        ".cg-fallback svg .lit{fill:var(--soft);stroke:var(--hue);stroke-width:3}"
+        ".cg-fallback b,.cg-fallback i{font-style:normal;color:var(--hue)}"
+        f".cg-fallback .padding{{--hue:{_color('padding')}}}</style>"
+    )

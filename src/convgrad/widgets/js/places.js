@@ -1,0 +1,112 @@
+// @ts-check
+// Where a contribution is in each array, and which cells belong together: indices, no drawing.
+
+import { channelOf, groupOf, imageIndex, range, shapes, source } from "./conv.js";
+import { groupLetter } from "./words.js";
+
+/** @typedef {import("./conv.js").Geometry} Geometry */
+/** @typedef {import("./conv.js").Target} Target */
+/** @typedef {import("./conv.js").Order} Order */
+/** @typedef {import("./conv.js").Contribution} Contribution */
+/** @typedef {"x" | "weight" | "grad_output"} Operand */
+/** An operand, the gradient, or one kernel's share of it. @typedef {Operand | "result" | "share"} Place */
+
+export const OPERANDS = /** @type {const} */ (["x", "weight", "grad_output"]);
+
+/** Which operands a target multiplies. @type {Record<Target, Operand[]>} */
+export const FACTORS = {
+  weight: ["x", "grad_output"],
+  input: ["weight", "grad_output"],
+  bias: ["grad_output"],
+};
+
+/** What is shown when there is no product at all. @type {Contribution} */
+const NOTHING = { n: 0, o: 0, c: 0, p: 0, q: 0, i: 0, j: 0, h: 0, v: 0, cell: null, target: null };
+
+/** @param {readonly number[]} sizes */
+export const product = (sizes) => sizes.reduce((all, size) => all * size, 1);
+
+/** Whether two indices lie in the same slice. @param {readonly number[]} a @param {readonly number[]} b */
+export const sameSlice = (a, b) => a[0] === b[0] && a[1] === b[1];
+
+/** Whether the tap reads a copy on the border. @param {Contribution} c */
+export const copied = (c) => c.cell !== null && (c.cell[0] !== c.h || c.cell[1] !== c.v);
+
+/**
+ * The axes of an array that its slices run over.
+ * @param {Geometry} g @param {Target} target @param {Place} place
+ * @returns {import("./overview.js").Axes}
+ */
+export function axesOf(g, target, place) {
+  /** @type {Record<"x" | "weight", (a: number, b: number) => number>} */
+  const groups = { x: (_, c) => Math.floor(c / g.CG), weight: (o) => groupOf(g, o) };
+  /** @param {(a: number, b: number) => number} group */
+  const lettered = (group) => (/** @type {number} */ a, /** @type {number} */ b) =>
+    g.groups > 1 ? groupLetter(group(a, b)) : "";
+  const byKernel = lettered((_, o) => groupOf(g, o));
+  const { x, weight, grad_output } = shapes(g);
+  if (place === "result" && target === "bias") {
+    return { letters: "", shape: [1, 1, 1, g.O], group: () => "", groupAxis: 0 };
+  }
+  if (place === "share") {
+    return { letters: "no", shape: [1, g.O, g.KH, g.KW], group: byKernel, groupAxis: 1 };
+  }
+  if (place === "grad_output") {
+    return { letters: "no", shape: grad_output, group: byKernel, groupAxis: 1 };
+  }
+  return place === "weight" || (place === "result" && target === "weight")
+    ? { letters: "oc", shape: weight, group: lettered(groups.weight), groupAxis: 0 }
+    : { letters: "nc", shape: x, group: lettered(groups.x), groupAxis: 1 };
+}
+
+/**
+ * The slice of every array that a contribution lies in; the first one's where there is none.
+ * @param {Geometry} g @param {Target} target @param {Contribution | null} contribution
+ * @returns {Record<Place, number[]>}
+ */
+export function slicesOf(g, target, contribution) {
+  const { n, o, c } = contribution ?? NOTHING;
+  const x = [n, channelOf(g, o, c ?? 0)];
+  const weight = [o, c ?? 0];
+  const result = { weight, input: x, bias: [0, 0] }[target];
+  return { x, weight, grad_output: [n, o], result, share: [0, o] };
+}
+
+/**
+ * Row and column of a contribution in its slice of an array, which may be on the border; null
+ * where it has no factor.
+ * @param {Target} target @param {Place} place @param {Contribution} c
+ */
+export function spotIn(target, place, c) {
+  if (place === "grad_output") return [c.p, c.q];
+  if (target === "bias") return place === "result" ? [0, c.o] : null;
+  const onTap = place === "weight" || (place === "result" && target === "weight");
+  return onTap ? [Number(c.i), Number(c.j)] : [Number(c.h), Number(c.v)];
+}
+
+/**
+ * The cells of the padded image that belong together in this order: all that meet the same tap,
+ * or all under the same window.
+ * @param {Geometry} g @param {Contribution} c @param {Order} order
+ */
+export function companions(g, c, order) {
+  const byTap = order === "tap";
+  return table(byTap ? g.OH : g.KH, byTap ? g.OW : g.KW).map(([a, b]) =>
+    byTap ? source(g, a, b, Number(c.i), Number(c.j)) : source(g, c.p, c.q, a, b),
+  );
+}
+
+/** Cells of the image that no window reads. @param {Geometry} g */
+export function unread(g) {
+  const rows = new Set(
+    table(g.OH, g.KH).map(([p, i]) => imageIndex(source(g, p, 0, i, 0)[0], g.H, g.padding_mode)),
+  );
+  const cols = new Set(
+    table(g.OW, g.KW).map(([q, j]) => imageIndex(source(g, 0, q, 0, j)[1], g.W, g.padding_mode)),
+  );
+  return table(g.H, g.W).filter(([row, col]) => !rows.has(row) || !cols.has(col));
+}
+
+/** All cells of a table. @param {number} rows @param {number} cols @returns {[number, number][]} */
+export const table = (rows, cols) =>
+  [...range(0, rows * cols)].map((k) => [Math.floor(k / cols), k % cols]);

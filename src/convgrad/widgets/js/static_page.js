@@ -1,0 +1,209 @@
+// @ts-check
+// Widgets in a page without a kernel: what JupyterLab and anywidget do, as little as is needed.
+//
+// The page holds a <div class="cg-widget" data-model="w1"> for every display of a widget: in it the
+// fallback and, at a model's first display, a script with {module, state}.  Several displays of one
+// model share it, so they move together.  Each widget starts by itself: one that fails keeps its
+// fallback and says so, and the others never notice.
+
+/** @typedef {(...values: any[]) => void} Listener */
+/** @typedef {{name: string, callback: Listener, owner: unknown}} Subscription */
+/** @typedef {{module: string, state: Record<string, unknown>}} Payload */
+/** @typedef {(context: any) => any} Hook */
+/** @typedef {{initialize?: Hook, render?: Hook}} Widget what a module exports, as anywidget has it */
+
+/**
+ * Equal as Backbone, hence JupyterLab, would have it: setting an equal value is no change.
+ * @param {unknown} a
+ * @param {unknown} b
+ */
+export function same(a, b) {
+  if (Object.is(a, b)) return true;
+  const objects = typeof a === "object" && typeof b === "object";
+  return objects && JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The state of one widget, and who wants to hear of its changes. */
+export class Model {
+  /** @type {Subscription[]} */
+  #subscriptions = [];
+  /** @type {Map<string, unknown>} */
+  #state;
+
+  /** @param {Record<string, unknown>} state */
+  constructor(state) {
+    this.#state = new Map(Object.entries(state));
+  }
+
+  /**
+   * The face that one view sees.  Its `off` leaves the other views' listeners alone.
+   * @param {unknown} owner
+   */
+  face(owner) {
+    return {
+      /** @param {string} name */
+      get: (name) => this.#state.get(name),
+      /** @param {string | Record<string, unknown>} name @param {unknown} [value] */
+      set: (name, value) => this.#set(typeof name === "string" ? { [name]: value } : name),
+      /** @param {string} names @param {Listener} callback */
+      on: (names, callback) => {
+        for (const name of names.split(" ")) this.#subscriptions.push({ name, callback, owner });
+      },
+      /** @param {string | null} [names] @param {Listener | null} [callback] */
+      off: (names = null, callback = null) => this.#drop(owner, names, callback),
+      save_changes() {}, // there is no kernel to hear of it
+      send() {},
+    };
+  }
+
+  /** @param {Record<string, unknown>} values */
+  #set(values) {
+    const changed = Object.keys(values).filter((name) => !same(this.#state.get(name), values[name]));
+    for (const name of changed) this.#state.set(name, values[name]);
+    for (const name of changed) this.#emit(`change:${name}`, values[name]);
+    if (changed.length) this.#emit("change");
+  }
+
+  /** @param {string} name @param {...unknown} values */
+  #emit(name, ...values) {
+    for (const { callback } of this.#subscriptions.filter((each) => each.name === name)) {
+      try {
+        callback(this, ...values);
+      } catch (error) {
+        console.error(error); // the other views still hear of the change
+      }
+    }
+  }
+
+  /** @param {unknown} owner @param {string | null} names @param {Listener | null} callback */
+  #drop(owner, names, callback) {
+    const wanted = names?.split(" ");
+    this.#subscriptions = this.#subscriptions.filter(
+      (each) =>
+        each.owner !== owner ||
+        (wanted && !wanted.includes(each.name)) ||
+        (callback && each.callback !== callback),
+    );
+  }
+}
+
+/** What anywidget offers for calls to Python. */
+const experimental = {
+  invoke: () => Promise.reject(new Error("this page has no kernel to call")),
+};
+
+/**
+ * The widget of a module, started once for its model.
+ * @param {Promise<{default?: Widget | (() => Widget | Promise<Widget>)}>} module
+ * @param {Model} model
+ * @returns {Promise<Widget>}
+ */
+export async function widgetOf(module, model) {
+  const exported = (await module).default;
+  const widget = typeof exported === "function" ? await exported() : exported;
+  if (!widget) throw new Error("its module exports no widget");
+  const { signal } = new AbortController(); // a page's models live as long as the page
+  await widget.initialize?.({ model: model.face(widget), experimental, signal });
+  return widget;
+}
+
+/**
+ * Show a widget in place of its fallback; gives back what takes it away again.
+ * @param {Element} host a .cg-widget
+ * @param {Promise<Widget>} started
+ * @param {Model} model
+ * @returns {Promise<() => void>}
+ */
+export async function mount(host, started, model) {
+  const el = host.ownerDocument.createElement("div");
+  const controller = new AbortController();
+  const face = model.face(el);
+  /** @type {unknown} */
+  let cleanup;
+  const unmount = () => {
+    controller.abort();
+    face.off();
+    el.remove();
+    host.classList.remove("cg-mounted");
+    if (typeof cleanup === "function") cleanup();
+  };
+  el.className = "cg-live";
+  try {
+    const widget = await started;
+    host.prepend(el); // in the page before it is drawn, so that it can measure itself
+    cleanup = await widget.render?.({ model: face, el, experimental, signal: controller.signal });
+    // only now: where drawing is at once, no frame is painted with both or with neither
+    host.classList.add("cg-mounted");
+  } catch (error) {
+    unmount();
+    apologise(host, error);
+  }
+  return unmount;
+}
+
+/** @param {Element} host @param {unknown} error */
+function apologise(host, error) {
+  console.error(error);
+  const note = host.ownerDocument.createElement("p");
+  note.className = "cg-note";
+  const reason = error instanceof Error ? error.message : String(error);
+  note.textContent = `This stands still, because it could not be started (${reason}).`;
+  host.append(note);
+}
+
+/**
+ * A model from the script in its display, its module on the way.
+ * @param {Element} script
+ * @param {(module: string) => Promise<any>} load
+ */
+function start(script, load) {
+  const model = new Model({});
+  const started = Promise.resolve().then(() => {
+    /** @type {Payload} */
+    const { module, state } = JSON.parse(String(script.textContent));
+    model.face(script).set(state);
+    return widgetOf(load(module), model);
+  });
+  started.catch(() => {}); // mount() says it, at every display
+  return { model, started };
+}
+
+/**
+ * Mount every widget of the page: those in sight at once, the others one by one when there is time.
+ * @param {ParentNode} page
+ * @param {(module: string) => Promise<any>} load
+ * @param {{near?: (host: Element) => boolean, idle?: () => Promise<unknown>}} [when]
+ */
+export async function mountAll(page, load, { near = inSight, idle = nextIdle } = {}) {
+  /** @type {Map<string | null, {model: Model, started: Promise<Widget>}>} */
+  const models = new Map();
+  const hosts = [...page.querySelectorAll(".cg-widget")];
+  for (const host of hosts) {
+    const script = host.querySelector('script[type="application/json"]');
+    if (script) models.set(host.getAttribute("data-model"), start(script, load));
+  }
+  const show = (/** @type {Element} */ host) => {
+    const known = models.get(host.getAttribute("data-model"));
+    const lost = () => Promise.reject(new Error("its state is not in the page"));
+    return mount(host, known?.started ?? lost(), known?.model ?? new Model({}));
+  };
+  const first = hosts.filter(near);
+  await Promise.all(first.map(show));
+  for (const host of hosts.filter((each) => !first.includes(each))) {
+    await idle();
+    await show(host);
+  }
+}
+
+/** Within one screen of what the reader sees. @param {Element} host */
+function inSight(host) {
+  const { top, bottom } = host.getBoundingClientRect();
+  return top < 2 * innerHeight && bottom > -innerHeight;
+}
+
+/** Safari has no requestIdleCallback. */
+const nextIdle = () =>
+  new Promise((done) => {
+    if ("requestIdleCallback" in globalThis) requestIdleCallback(done, { timeout: 300 });
+    else setTimeout(done, 1);
+  });

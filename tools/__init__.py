@@ -1,0 +1,1 @@
+"""What the Makefile's words run: set-up, book, server, browsers.  Not part of the package."""
