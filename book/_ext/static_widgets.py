@@ -1,0 +1,313 @@
+"""Widgets on the static page: no kernel, no RequireJS, no html-manager, no network.
+
+myst-nb leaves two things in a page with widgets: for every display a small script that names a
+model, and one script with the full state of all models, in which every model carries its own
+copy of the module and the stylesheet.  It also asks a content delivery network for RequireJS and
+html-manager.  This extension turns all of that into
+
+* one ``<div class="cg-widget">`` at the place of every display, holding the widget's `fallback`
+  (a picture that needs no JavaScript, and the one that is printed) and, at a model's first
+  display, its state without the dead weight;
+* one file for each module and stylesheet, ``_widgets/<name>-<hash>.js`` beside the pages (under
+  ``_static`` Sphinx and the theme would put it on every page);
+* one small loader on the pages that have widgets, and nothing on the others.
+
+Models are numbered in the order in which the page shows them, so two builds give the same page.
+Nothing is to be set in ``_config.yml`` but the extension itself:
+
+    sphinx:
+      local_extensions:
+        static_widgets: book/_ext
+
+The loader is ``convgrad/widgets/js/loader.js``; it says how a module is found and started.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+
+__all__ = ["FOLDER", "Model", "Page", "markup", "model_of", "setup", "static_widget"]
+
+FOLDER = "_widgets"
+
+STATE_MIME = "application/vnd.jupyter.widget-state+json"
+VIEW_MIME = "application/vnd.jupyter.widget-view+json"
+VIEW_SCRIPT = re.compile(
+    rf'\s*<script type="{re.escape(VIEW_MIME)}">(?P<view>.*)</script>\s*', re.DOTALL
+)
+
+# What the notebook needs of a model and the page does not: how JupyterLab finds the module, the
+# box around it, the module itself (a file of its own) and the fallback (in the page already).
+DEAD_WEIGHT = {
+    *("layout", "tabbable", "tooltip", "fallback"),
+    *("_anywidget_id", "_css", "_dom_classes", "_esm", "_view_count"),
+    *("_model_module", "_model_module_version", "_model_name"),
+    *("_view_module", "_view_module_version", "_view_name"),
+}
+
+# The live widget stands before its fallback.  On paper the fallback is shown; the live one then
+# keeps a place of no size instead of vanishing, because patterns of an SVG that is not displayed
+# are lost to every other SVG that names them.
+PAGE_CSS = (
+    ".cg-widget{position:relative;margin:1.5rem 0}"
+    ".cg-widget.cg-mounted>.cg-fallback{display:none}"
+    ".cg-widget>.cg-note,.cg-fallback>noscript>.cg-note{"
+    "margin:.75rem 0 0;color:var(--cg-muted,inherit);font:.875rem/1.4 system-ui,sans-serif}"
+    "@media print{"
+    ".cg-widget>.cg-live{position:absolute;width:0;height:0;overflow:hidden;visibility:hidden}"
+    ".cg-widget.cg-mounted>.cg-fallback{display:block}"
+    ".cg-widget{break-inside:avoid}"
+    ".cg-widget>.cg-note,.cg-fallback>noscript{display:none}}"
+)
+
+NO_SCRIPT = "Switch JavaScript on to work with this in the page."
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Model:
+    """One widget as the page needs it: which files it uses, what it knows, what stands for it."""
+
+    module: str  # file name of the module in FOLDER
+    stylesheet: str | None
+    state: dict[str, Any]
+    fallback: str
+
+
+@dataclass
+class Page:
+    """The widgets of one document, by the random id that the kernel gave each."""
+
+    models: dict[str, Model] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)  # file name in FOLDER: text
+
+
+class static_widget(nodes.General, nodes.Element):
+    """One display of a widget.
+
+    A node of its own and not raw HTML: the digits of a fallback have no place in the search
+    index, and other builders can leave it out.
+    """
+
+
+# ---- from the kernel's state to a Page ------------------------------------------------------
+
+
+def file_name(anywidget_id: str, text: str, suffix: str) -> str:
+    """``convgrad.widgets.player.ContributionPlayer`` → ``contribution_player-1a2b3c4d.js``.
+
+    The hash is the text's, so a browser never keeps an old file for a new page.
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", anywidget_id.rsplit(".", 1)[-1]).lower()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{words}-{digest}{suffix}"
+
+
+def model_of(entry: dict[str, Any], files: dict[str, str]) -> Model:
+    """What the page needs of one entry of the widget state; its texts are added to `files`.
+
+    Raises ValueError, with a sentence, for a widget that cannot live without a kernel.
+    """
+    state = entry["state"]
+    if entry["model_name"] != "AnyModel":
+        raise ValueError(f"{entry['model_name']} is no anywidget: it needs a kernel")
+    identity = state.get("_anywidget_id", "widget")
+    if entry.get("buffers"):
+        names = ", ".join(".".join(map(str, each["path"])) for each in entry["buffers"])
+        raise ValueError(f"{identity} keeps bytes in {names}: send lists of numbers instead")
+
+    def keep(text: str, suffix: str) -> str:
+        name = file_name(identity, text, suffix)
+        files[name] = text
+        return name
+
+    return Model(
+        module=keep(state["_esm"], ".js"),
+        stylesheet=keep(state["_css"], ".css") if state.get("_css", "").strip() else None,
+        state={name: value for name, value in state.items() if name not in DEAD_WEIGHT},
+        fallback=state.get("fallback", ""),
+    )
+
+
+def read_page(widget_state: dict[str, Any]) -> tuple[Page, dict[str, str]]:
+    """The page of one notebook's widget state, and why other models cannot be on it."""
+    page, refused = Page(), {}
+    for model_id, entry in widget_state["state"].items():
+        if entry["model_name"] in {"LayoutModel"} or entry["model_name"].endswith("StyleModel"):
+            continue  # the boxes of html-manager; nobody displays them
+        try:
+            page.models[model_id] = model_of(entry, page.files)
+        except ValueError as reason:
+            refused[model_id] = str(reason)
+    return page, refused
+
+
+# ---- from a Page to HTML --------------------------------------------------------------------
+
+
+def script_json(value: Any) -> str:
+    """JSON that can stand inside a script element: no ``<`` can close it."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def markup(name: str, model: Model, first: bool) -> str:
+    """The HTML of one display; the state goes with the first display of a model."""
+    parts = [f'<div class="cg-widget" data-model="{html.escape(name)}">']
+    parts.append(f'<div class="cg-fallback">{model.fallback}')
+    parts.append(f'<noscript><p class="cg-note">{NO_SCRIPT}</p></noscript></div>')
+    if first:
+        payload = script_json({"module": model.module, "state": model.state})
+        parts.append(f'<script type="application/json">{payload}</script>')
+    parts.append("</div>\n")
+    return "".join(parts)
+
+
+def loader_text() -> str:
+    """The bundled loader as a classic script, which also runs from ``file://``."""
+    bundle = resources.files("convgrad").joinpath("widgets", "static", "loader.js")
+    # a function around it: the names of a classic script would be everybody's
+    return f'(()=>{{"use strict";{bundle.read_text(encoding="utf-8").strip()}}})();\n'
+
+
+def loader_name() -> str:
+    return file_name("loader", loader_text(), ".js")
+
+
+def packed(text: str) -> str:
+    """A module as a classic script that hands its text to the loader, for ``file://``.
+
+    Browsers import no modules from there, but they run scripts.
+    """
+    return f"convgradModule({json.dumps(text)});\n"
+
+
+# ---- the steps of the build -----------------------------------------------------------------
+
+
+def take_state(app: Sphinx, doctree: nodes.document) -> None:
+    """After reading: take the widget state, and the scripts that came with it, from myst-nb."""
+    metadata = getattr(app.env, "nb_metadata", {}).get(app.env.docname, {})
+    scripts = metadata.get("js_files", {})
+    for key in [key for key in scripts if key.startswith("ipywidgets_")]:
+        _, attributes = scripts.pop(key)
+        if key == "ipywidgets_state":
+            # myst-nb escapes </script> in a way that JSON reads back by itself
+            page, refused = read_page(json.loads(attributes["body"]))
+            metadata["static_widgets"], metadata["refused_widgets"] = page, refused
+
+
+class PlaceWidgets(SphinxPostTransform):
+    """A `static_widget` for every display, once the HTML output has been chosen."""
+
+    default_priority = 500  # after myst-nb's choice of a mime type and its glue
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        metadata = getattr(self.env, "nb_metadata", {}).get(self.env.docname, {})
+        page = metadata.get("static_widgets", Page())
+        refused = metadata.get("refused_widgets", {})
+        names: dict[str, str] = {}
+        for raw, model_id in list(displays(self.document)):
+            if model_id not in page.models:
+                why = refused.get(model_id, "its state is not in the page: show it in a cell")
+                logger.warning("a widget cannot be shown: %s", why, location=raw, type="widgets")
+                raw.parent.remove(raw)
+                continue
+            first = model_id not in names
+            name = names.setdefault(model_id, f"w{len(names) + 1}")
+            model = page.models[model_id]
+            node = static_widget(html=markup(name, model, first), model=model)
+            raw.replace_self(node)
+
+
+def displays(document: nodes.document) -> Iterator[tuple[nodes.raw, str]]:
+    """The places where myst-nb shows a widget, with the id of its model."""
+    for raw in document.findall(nodes.raw):
+        found = VIEW_SCRIPT.fullmatch(raw.astext())
+        if found:
+            yield raw, json.loads(found["view"])["model_id"]
+
+
+def add_to_head(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict[str, Any],
+    doctree: nodes.document | None,
+) -> None:
+    """The stylesheets and the loader, on pages that have widgets."""
+    found = list(doctree.findall(static_widget)) if doctree else []
+    if not found:
+        return
+
+    def address(name: str) -> str:
+        return html.escape(context["pathto"](f"{FOLDER}/{name}", resource=True))
+
+    modules = dict.fromkeys(node["model"].module for node in found)
+    sheets = dict.fromkeys(node["model"].stylesheet for node in found)
+    tags = [f'<link rel="stylesheet" href="{address(name)}">' for name in sheets if name]
+    tags.append(f"<style>{PAGE_CSS}</style>")
+    # it asks for the modules at once, while the page is still being read
+    named = f'data-modules="{html.escape(" ".join(modules))}"'
+    tags.append(f'<script async src="{address(loader_name())}" {named}></script>')
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags) + "\n"
+
+
+def write_files(app: Sphinx, exception: Exception | None) -> None:
+    """At the end: the shared files of all pages, and none that no page uses any more."""
+    if exception or app.builder.format != "html":
+        return
+    files: dict[str, str] = {}
+    for metadata in getattr(app.env, "nb_metadata", {}).values():
+        files.update(metadata.get("static_widgets", Page()).files)
+    modules = [name for name in files if name.endswith(".js")]
+    files.update({f"{name.removesuffix('.js')}.packed.js": packed(files[name]) for name in modules})
+    if files:
+        files[loader_name()] = loader_text()
+    folder = Path(app.outdir, FOLDER)
+    if folder.is_dir():
+        for old in folder.iterdir():
+            if old.name not in files:
+                old.unlink()
+    for name, text in files.items():
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def visit_html(self: Any, node: static_widget) -> None:
+    self.body.append(node["html"])
+
+
+def skip(self: Any, node: static_widget) -> None:
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_node(
+        static_widget,
+        html=(visit_html, lambda self, node: None),
+        latex=(skip, None),
+        text=(skip, None),
+        man=(skip, None),
+        texinfo=(skip, None),
+    )
+    app.connect("doctree-read", take_state)
+    app.add_post_transform(PlaceWidgets)
+    app.connect("html-page-context", add_to_head)
+    app.connect("build-finished", write_files)
+    return {"version": "1", "env_version": 1, "parallel_read_safe": True}

@@ -1,0 +1,421 @@
+"""The pictures of the chapters, one function each; every number comes from the running examples.
+
+Most are rows of grids (:mod:`.grids`).  :func:`sliding_window` is HTML: a picture to choose
+from that needs neither a kernel nor a script, because radio buttons remember the choice and
+CSS shows what belongs to it.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import product
+
+import numpy as np
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
+
+from .. import loops
+from ..correlate import swapped
+from ..examples import EXAMPLES, Example, example
+from ..geometry import ConvGeometry
+from ..windows import forward as fast_forward
+from .grids import Grid, Label, draw, tap, window, written
+from .style import PALETTE, BookFigure, color
+
+__all__ = [
+    "WindowPicker",
+    "crop",
+    "four_windows",
+    "one_tap",
+    "one_window",
+    "sliding_window",
+    "stride_becomes_dilation",
+    "tracker_responses",
+    "turned",
+]
+
+
+# ---- The sliding window ------------------------------------------------------------------
+
+
+def one_window(p: int = 1, q: int = 2) -> BookFigure:
+    """Example B: the window of output cell (p, q), the kernel, and the cell they make."""
+    geometry, x, weight, bias, y = _forward("B")
+    return draw(
+        Grid(x[0, 0], "x", title="x", lit=window(geometry, p, q), index=("h", "v")),
+        "·",
+        Grid(weight[0, 0], "kernel", title="w", index=("i", "j")),
+        f"+ {written(bias[0])} =",
+        Grid(y[0, 0], "ink", title="y", lit=[(p, q)], faint="rest", index=("p", "q")),
+    )
+
+
+def four_windows() -> BookFigure:
+    """Example A: the one pixel of x under the kernel, from each of the four positions.
+
+    Each picture is the kernel with the pixel's place in it; the tap it lies under is lit.
+    """
+    geometry, x, weight, _, y = _forward("A")
+    pictures = []
+    for p, q in product(range(geometry.OH), range(geometry.OW)):
+        (i, j) = _tap_on_pixel(geometry, p, q)
+        pictures.append(
+            Grid(
+                weight[0, 0],
+                "kernel",
+                title=f"p = {p}, q = {q}",
+                lit=[(i, j)],
+                faint="rest",
+                caption=f"{written(weight[0, 0, i, j])} · {written(x[0, 0, 0, 0])}"
+                f" = {written(y[0, 0, p, q])}",
+                cell=30,
+            )
+        )
+    return draw([*_spaced(pictures)])
+
+
+def tracker_responses() -> BookFigure:
+    """Example E: three response maps; the area of a square is the response, the best is ringed."""
+    y = _tracker_output()
+    maps, size, gap, top = y.shape[1], 11.0, 24.0, 28.0
+    rows, cols = y.shape[2:]
+    width = maps * cols * size + (maps - 1) * gap + 2
+    figure = BookFigure(width, top + rows * size + 26)
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set(xlim=(-1, width - 1), ylim=(top + rows * size + 26, 0))
+    ax.set_axis_off()
+    for o in range(maps):
+        left = o * (cols * size + gap)
+        ax.add_patch(
+            Rectangle((left, top), cols * size, rows * size, fc=color("panel"), ec=color("rule"))
+        )
+        positive = np.maximum(y[0, o], 0)
+        side = size * np.sqrt(positive / positive.max())
+        squares = [
+            Path([(h - a, v - a), (h + a, v - a), (h + a, v + a), (h - a, v + a), (h - a, v - a)])
+            for (p, q), a in np.ndenumerate(side / 2)
+            if a > 0.5
+            for h, v in [(left + (q + 0.5) * size, top + (p + 0.5) * size)]
+        ]
+        ax.add_patch(PathPatch(Path.make_compound_path(*squares), fc=color("ink"), lw=0))
+        p, q = np.unravel_index(y[0, o].argmax(), y[0, o].shape)
+        ax.add_patch(
+            Rectangle(
+                (left + (q - 0.5) * size, top + (p - 0.5) * size),
+                2 * size,
+                2 * size,
+                fill=False,
+                ec=color("kernel"),
+                lw=2.5,
+                gid="cg-peak",
+            )
+        )
+        words = {"ha": "center", "va": "baseline", "color": color("ink")}
+        ax.text(left + cols * size / 2, top - 10, f"o = {o}", fontsize=15, **words)
+        ax.text(
+            left + cols * size / 2,
+            top + rows * size + 20,
+            f"most at p = {p}, q = {q}",
+            fontsize=13,
+            **(words | {"color": color("muted")}),
+        )
+    return figure
+
+
+def sliding_window(letter: str = "B") -> WindowPicker:
+    """A picture to choose from: an output cell and its window, or a tap and all it meets."""
+    return WindowPicker(example(letter))
+
+
+class WindowPicker:
+    """Three grids x, w, y; choose a cell of y or of w and see what it reads.
+
+    Shows itself as HTML in a notebook and in the book.  Nothing in it runs: a radio button in
+    every cell of w and y holds the choice, and one CSS rule a choice lights what belongs to it.
+    For one image and one kernel on one channel, without padding.
+    """
+
+    def __init__(self, source: Example) -> None:
+        geometry = source.geometry
+        if (geometry.N, geometry.C, geometry.O) != (1, 1, 1) or any(map(any, geometry.padding)):
+            raise ValueError(
+                f"the picture shows one grid each of x, w and y without padding, example "
+                f"{source.letter} has {geometry.describe()}: use example 'B'"
+            )
+        self.letter = source.letter
+        self.geometry = geometry
+        self.x, self.weight, self.bias, _ = source.arrays()
+        self.y = loops.forward(self.x, self.weight, geometry) + self.bias[:, None, None]
+
+    # ---- what is true, in words and numbers ------------------------------------------------
+
+    def outputs(self) -> list[tuple[int, int]]:
+        return list(product(range(self.geometry.OH), range(self.geometry.OW)))
+
+    def taps(self) -> list[tuple[int, int]]:
+        return list(product(range(self.geometry.KH), range(self.geometry.KW)))
+
+    def output_line(self, p: int, q: int) -> str:
+        """``y[0,0,1,2] = 1·2 + … + 1 (bias) = 4``."""
+        factors = (
+            (self.weight[0, 0, i, j], self.x[0, 0][self.geometry.source(p, q, i, j)])
+            for i, j in self.taps()
+        )
+        terms = " + ".join(f"{_factor(w)}·{_factor(x)}" for w, x in factors)
+        total = written(self.y[0, 0, p, q])
+        return f"y[0,0,{p},{q}] = {terms} + {_factor(self.bias[0])} (bias) = {total}"
+
+    def tap_line(self, i: int, j: int) -> str:
+        """What one weight does in the whole convolution."""
+        weight, cells = written(self.weight[0, 0, i, j]), len(self.outputs())
+        return (
+            f"w[0,0,{i},{j}] = {weight} meets {cells} cells of x, one at each position of the "
+            f"window, and has a part in every cell of y."
+        )
+
+    # ---- as HTML -----------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        cells = {at: [] for at in np.ndindex(self.x.shape[2:])}
+        for p, q in self.outputs():
+            for i, j in self.taps():
+                at = tuple(map(int, self.geometry.source(p, q, i, j)))
+                lies_on = f'<small class="y{p}{q}">×{written(self.weight[0, 0, i, j])}</small>'
+                cells[at].append((f"y{p}{q} t{i}{j}", lies_on))
+        x_cells = "".join(
+            self._cell(written(self.x[0, 0][at]), " ".join(c for c, _ in met), [m for _, m in met])
+            for at, met in cells.items()
+        )
+        w_cells = "".join(
+            self._choice(
+                f"t{i}{j}",
+                written(self.weight[0, 0, i, j]),
+                " ".join(f"y{p}{q}" for p, q in self.outputs()),
+                f"kernel tap i {i}, j {j}",
+            )
+            for i, j in self.taps()
+        )
+        y_cells = "".join(
+            self._choice(
+                f"y{p}{q}",
+                written(self.y[0, 0, p, q]),
+                " ".join(f"t{i}{j}" for i, j in self.taps()),
+                f"output cell p {p}, q {q}",
+                checked=(p, q) == (0, 0),
+            )
+            for p, q in self.outputs()
+        )
+        lines = [(f"y{p}{q}", self.output_line(p, q)) for p, q in self.outputs()]
+        lines += [(f"t{i}{j}", self.tap_line(i, j)) for i, j in self.taps()]
+        spoken = "".join(f'<p class="{key}">{escape(line)}</p>' for key, line in lines)
+        keys = [key for key, _ in lines]
+        return (
+            f'<div class="cg-pick" role="group" aria-label="Example {self.letter}: choose an '
+            f'output cell or a kernel tap">{self._style(keys)}<div class="cg-pick-row">'
+            f"{self._grid('x', 'x', self.geometry.W, x_cells)}"
+            f'<b class="cg-pick-sign" aria-hidden="true">·</b>'
+            f"{self._grid('w', 'w', self.geometry.KW, w_cells)}"
+            f'<b class="cg-pick-sign" aria-hidden="true">+ {written(self.bias[0])} =</b>'
+            f"{self._grid('y', 'y', self.geometry.OW, y_cells)}</div>"
+            f'<div class="cg-pick-line" aria-live="polite">{spoken}</div></div>'
+        )
+
+    def _grid(self, role: str, title: str, columns: int, cells: str) -> str:
+        return (
+            f'<div class="cg-pick-grid cg-pick-{role}"><b>{title}</b>'
+            f'<div style="grid-template-columns:repeat({columns},36px)">{cells}</div></div>'
+        )
+
+    def _cell(self, number: str, belongs: str, marks: list[str]) -> str:
+        return f'<span class="{belongs}">{number}{"".join(marks)}</span>'
+
+    def _choice(self, key: str, number: str, belongs: str, name: str, checked: bool = False) -> str:
+        # classes r… on the button itself; the label around it is lit like any other cell
+        return (
+            f'<label class="{key} {belongs}"><input type="radio" name="cg-pick-{self.letter}" '
+            f'class="r{key}" aria-label="{name}, value {number}"{" checked" if checked else ""}>'
+            f"{number}</label>"
+        )
+
+    def _style(self, keys: list[str]) -> str:
+        dark = "".join(f"--cg-{k.replace('_', '-')}:{v['dark']};" for k, v in PALETTE.items())
+        rules = [
+            _PICK_CSS.replace("\n", ""),
+            f'body[data-jp-theme-light="false"] .cg-pick{{{dark}}}',
+        ]
+        for key in keys:
+            chosen = f".cg-pick:has(.r{key}:checked)"
+            rules.append(
+                f"{chosen} :is(span,label).{key}{{background:var(--soft);color:var(--strong);"
+                f"font-weight:700;box-shadow:inset 0 0 0 2px var(--strong)}}"
+                f"{chosen} small.{key},{chosen} p.{key}{{display:block}}"
+            )
+        return f"<style>{''.join(rules)}</style>"
+
+
+def _var(key: str) -> str:
+    """The page's colour, or the light one where no page defines it (a bare notebook)."""
+    return f"var(--cg-{key.replace('_', '-')},{PALETTE[key]['light']})"
+
+
+# The first rule: in dark mode the theme lays a light sheet under every HTML output.
+_PICK_CSS = f"""
+.cell_output .text_html:has(.cg-pick){{background:none!important;color:inherit!important;
+padding:0!important}}
+.cg-pick{{margin:1.5rem 0;font-family:system-ui,sans-serif;color:{_var("ink")}}}
+.cg-pick-row{{display:flex;flex-wrap:wrap;align-items:center;gap:16px}}
+.cg-pick-grid>b{{display:block;text-align:center;margin-bottom:6px}}
+.cg-pick-grid>div{{display:grid;grid-auto-rows:36px;border:1px solid {_var("rule")};
+width:max-content;font-variant-numeric:tabular-nums}}
+.cg-pick-grid span,.cg-pick-grid label{{position:relative;display:flex;align-items:center;
+justify-content:center;margin:0;border:1px solid {_var("rule")};
+transition:background-color .15s}}
+.cg-pick-grid label{{cursor:pointer}}
+.cg-pick-grid input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;
+cursor:pointer}}
+.cg-pick-grid label:has(:focus-visible){{
+outline:3px solid {_var("focus")};outline-offset:1px;z-index:1}}
+.cg-pick small{{display:none;position:absolute;right:2px;bottom:0;font-size:10px;
+font-weight:400;line-height:1.3;color:{_var("kernel")}}}
+.cg-pick-sign{{font-size:20px}}
+.cg-pick-x{{--strong:{_var("x")};--soft:{_var("x_soft")}}}
+.cg-pick-w{{--strong:{_var("kernel")};--soft:{_var("kernel_soft")}}}
+.cg-pick-y{{--strong:{_var("ink")};--soft:{_var("panel")}}}
+.cg-pick-grid>b{{color:var(--strong)}}
+.cg-pick-line{{margin-top:14px;min-height:3.2em}}
+.cg-pick-line p{{display:none;margin:0;font-variant-numeric:tabular-nums}}
+@media (prefers-reduced-motion:reduce){{.cg-pick *{{transition:none!important}}}}
+"""
+
+
+# ---- The weight gradient is a convolution ------------------------------------------------
+
+
+def one_tap(i: int = 1, j: int = 2) -> BookFigure:
+    """Example B: the cells that tap (i, j) met, the upstream gradient, and the sum they make."""
+    geometry, x, grad_output, grad_weight = _backward("B")
+    return draw(
+        Grid(x[0, 0], "x", title="x", lit=tap(geometry, i, j), index=("h", "v")),
+        "·",
+        Grid(grad_output[0, 0], "grad_output", title="g", index=("p", "q")),
+        "=",
+        Grid(
+            grad_weight[0, 0], "result", title="∂L/∂w", lit=[(i, j)], faint="rest", index=("i", "j")
+        ),
+    )
+
+
+def turned() -> BookFigure:
+    """Example A: where each cell of g lands in the weight gradient."""
+    geometry, x, grad_output, grad_weight = _backward("A")
+    outputs = list(product(range(geometry.OH), range(geometry.OW)))
+    landed = {(p, q): _tap_on_pixel(geometry, p, q) for p, q in outputs}
+    g = Grid(grad_output[0, 0], "grad_output", title="g", index=("p", "q"), lit=outputs)
+    result = Grid(
+        grad_weight[0, 0],
+        "result",
+        title="∂L/∂w",
+        lit=landed.values(),
+        faint="rest",
+        index=("i", "j"),
+    )
+    return draw(
+        g,
+        Label(f"times {written(x[0, 0, 0, 0])},\nturned by 180°", arrow=True),
+        result,
+    )
+
+
+def stride_becomes_dilation() -> BookFigure:
+    """One row of example C: what a position reads, and what a tap meets."""
+    geometry, x, _, _ = _backward("C")
+    row = x[0, 0, :1]
+    rows = []
+    for k in range(geometry.KW):
+        reads = [geometry.source(0, k, 0, j)[1] for j in range(geometry.KW)]
+        meets = [geometry.source(0, q, 0, k)[1] for q in range(geometry.OW)]
+        first = k == 0
+        rows.append(
+            [
+                Label(f"q = {k}"),
+                Grid(
+                    row,
+                    "kernel",
+                    lit=[(0, v) for v in reads],
+                    faint="rest",
+                    cell=30,
+                    title="where w lies" if first else "",
+                ),
+                Label("   "),
+                Label(f"j = {k}"),
+                Grid(
+                    row,
+                    "grad_output",
+                    lit=[(0, v) for v in meets],
+                    faint="rest",
+                    cell=30,
+                    title="where g lies" if first else "",
+                ),
+            ]
+        )
+    return draw(*rows)
+
+
+def crop() -> BookFigure:
+    """Example C: the convolution of x with g, and the part of it that is the weight gradient."""
+    geometry, x, grad_output, grad_weight = _backward("C")
+    full = uncropped(x, grad_output, geometry)[0, 0]
+    rows, cols = full.shape
+    kept = [(i, j) for i, j in product(range(geometry.KH), range(geometry.KW))]
+    rest = [cell for cell in product(range(rows), range(cols)) if cell not in kept]
+    return draw(
+        Grid(full, "result", title="x ⋆ g", lit=kept, faint=rest, index=("i", "j")),
+        Label("crop", arrow=True),
+        Grid(grad_weight[0, 0], "result", title="∂L/∂w", index=("i", "j")),
+    )
+
+
+def uncropped(x: np.ndarray, grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """The convolution of x with g before the crop, (O, C, KH + surplus, KW + surplus).
+
+    Batch and channels, stride and dilation stand in each other's place; for one group.
+    """
+    search = swapped(geometry)  # c n h v, searched with o n p q
+    return loops.forward(x.swapaxes(0, 1), grad_output.swapaxes(0, 1), search).swapaxes(0, 1)
+
+
+# ---- shared ------------------------------------------------------------------------------
+
+
+def _forward(letter: str) -> tuple:
+    geometry = EXAMPLES[letter].geometry
+    x, weight, bias, _ = EXAMPLES[letter].arrays()
+    return geometry, x, weight, bias, loops.forward(x, weight, geometry) + bias[:, None, None]
+
+
+def _backward(letter: str) -> tuple:
+    geometry = EXAMPLES[letter].geometry
+    x, _, _, grad_output = EXAMPLES[letter].arrays()
+    return geometry, x, grad_output, loops.grad_weight(grad_output, x, geometry)
+
+
+def _tracker_output() -> np.ndarray:
+    geometry = EXAMPLES["E"].geometry
+    x, weight, _, _ = EXAMPLES["E"].arrays()
+    return fast_forward(x, weight, geometry)
+
+
+def _tap_on_pixel(geometry: ConvGeometry, p: int, q: int) -> tuple[int, int]:
+    """The tap that lies on the one pixel of a 1×1 map when the window stands at (p, q)."""
+    taps = product(range(geometry.KH), range(geometry.KW))
+    return next(t for t in taps if geometry.cell(*geometry.source(p, q, *t)) is not None)
+
+
+def _factor(value: float) -> str:
+    """A number as a factor: negative ones in brackets."""
+    return f"({written(value)})" if value < 0 else written(value)
+
+
+def _spaced(pictures: list[Grid]) -> list:
+    """The pictures with a little air between them."""
+    return [piece for picture in pictures for piece in (Label(" ", size=6), picture)][1:]

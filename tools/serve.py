@@ -1,0 +1,109 @@
+"""Serves the built book on this machine: `python -m tools.serve [--port 8000] [--check]`.
+
+Only 127.0.0.1 is listened to.  Browsers are asked to check for newer pages every time, so that a
+rebuilt book is seen at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import functools
+import http.server
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "_build" / "html"
+HOST = "127.0.0.1"
+
+
+class Pages(http.server.SimpleHTTPRequestHandler):
+    """Static files, without a log line for each."""
+
+    # The system's own table may call JavaScript text/plain, and then no module would run.
+    extensions_map = {  # noqa: RUF012 - the base class names it so
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+        ".mjs": "text/javascript",
+        ".svg": "image/svg+xml",
+        ".wasm": "application/wasm",
+        ".json": "application/json",
+    }
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A reader who leaves a page early is no error."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class PortError(RuntimeError):
+    """The port cannot be had: says why and what to do."""
+
+
+def make_server(port: int, site: Path = SITE) -> Server:
+    """A server for the folder, bound but not yet running; port 0 takes any free one.
+
+    Raises :class:`PortError`.
+    """
+    handler = functools.partial(Pages, directory=str(site))
+    try:
+        return Server((HOST, port), handler)
+    except OverflowError:
+        raise PortError(
+            f"{port} is no port number: take one from 1024 to 65535, as in `make serve PORT=8001`"
+        ) from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise PortError(
+                f"port {port} is in use by another program: end that one, or choose another port, "
+                f"as in `make serve PORT={port + 1 if port < 65535 else 8000}`"
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise PortError(
+                f"port {port} is not open to you (ports under 1024 are root's): choose another, "
+                "as in `make serve PORT=8000`"
+            ) from None
+        raise
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.serve", description="Serve the book.")
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument(
+        "--check", action="store_true", help="only see whether the port is free, then stop"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        server = make_server(options.port)
+    except PortError as error:
+        print(f"serve: {error}", file=sys.stderr)
+        return 2
+    with server:
+        if options.check:
+            return 0
+        if not (SITE / "index.html").is_file():
+            print("serve: there is no book in _build/html yet: run `make book`", file=sys.stderr)
+            return 2
+        print(f"\nThe book is open at  http://{HOST}:{server.server_port}/\nCtrl+C closes it.")
+        sys.stdout.flush()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("\nClosed.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,83 @@
+"""What each page of the built book weighs: `python -m tools.weigh`.
+
+Every page is opened in Chromium, and what it asks for is counted: requests, and bytes as they
+would travel with gzip.  The budgets are those a reader on a phone would set.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tools.chromium import find_chromium
+from tools.serve import SITE, make_server
+
+KILO = 1000
+WITH_FIGURES, WITHOUT_FIGURES = 250 * KILO, 120 * KILO
+
+
+class Weight(NamedTuple):
+    """One page: how many requests, how many gzipped bytes, and whether figures are among them."""
+
+    page: str
+    requests: int
+    size: int
+    figures: bool
+
+    @property
+    def budget(self) -> int:
+        return WITH_FIGURES if self.figures else WITHOUT_FIGURES
+
+
+def pages(site: Path = SITE) -> list[str]:
+    """The addresses of the book's own pages, relative to the site, in alphabetical order."""
+    found = sorted(file.relative_to(site).as_posix() for file in (site / "book").rglob("*.html"))
+    if not found:
+        raise FileNotFoundError(f"no pages under {site}: run `make book` first")
+    return found
+
+
+def weigh(browser: Browser, base: str, page: str) -> Weight:
+    """Opens one page with an empty cache and adds up what came."""
+    context = browser.new_context()
+    try:
+        tab = context.new_page()
+        responses = []
+        tab.on("response", responses.append)
+        tab.goto(base + page, wait_until="networkidle")
+        answers = [r for r in responses if r.ok and r.request.url.startswith(base)]
+        bodies = [(answer.request.resource_type, answer.body()) for answer in answers]
+    finally:
+        context.close()
+    size = sum(min(len(body), len(gzip.compress(body, 6, mtime=0))) for _, body in bodies)
+    figures = any(kind == "image" and len(body) > 5 * KILO for kind, body in bodies)
+    return Weight(page, len(bodies), size, figures)
+
+
+def main() -> int:
+    server = make_server(0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}/"
+    print(f"{'page':<40} {'requests':>8} {'gzip kB':>8} {'budget':>7}")
+    with server, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        for page in pages():
+            weight = weigh(browser, base, page)
+            verdict = "" if weight.size <= weight.budget else "  over"
+            print(
+                f"{weight.page:<40} {weight.requests:>8} {weight.size / KILO:>8.1f} "
+                f"{weight.budget / KILO:>7.0f}{verdict}"
+            )
+        browser.close()
+        server.shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
