@@ -1,0 +1,61 @@
+# The words that people and CI both use.  Each works when it is the first one on a fresh clone.
+# What a word does stands in tools/; this file only says which word calls what.
+
+PYTHON ?= python3
+PORT   ?= 8000
+RUN    := .venv/bin/python
+
+# A PYTHONPATH from elsewhere would put other packages before the pinned ones.
+unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
+export PYTHONUNBUFFERED = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test test-fast lint format book lab bench setup browser bundle clean distclean
+
+help: ## say what each word does
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
+
+serve: setup ## build the book and serve it on http://127.0.0.1:8000 (PORT=8001 for another port)
+	@$(RUN) -m tools.serve --check --port $(PORT)
+	@$(RUN) -m tools.book
+	@$(RUN) -m tools.serve --port $(PORT)
+
+test: setup ## everything that proves the project: package, JavaScript, book, browser
+	@$(RUN) -m tools.test
+
+test-fast: setup ## the laws, without book and browser: under two minutes
+	@$(RUN) -m tools.test --fast
+
+lint: setup ## ruff over the Python, tsc over the JavaScript
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m tools.node npm run --silent typecheck
+
+format: setup ## let ruff mend and format the Python
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+book: setup ## build the book into _build/html
+	@$(RUN) -m tools.book
+
+lab: setup ## open the chapters as notebooks in JupyterLab
+	@$(RUN) -m tools.lab
+
+bench: setup book ## measure the rungs of the package and the weight of the pages
+	@$(RUN) -m benchmarks.rungs
+	@$(RUN) -m tools.weigh
+
+setup: ## install what the other words need into .venv and node_modules
+	@$(PYTHON) tools/bootstrap.py
+
+browser: setup ## make sure that there is a Chromium for the browser tests
+	@$(RUN) -m tools.chromium
+
+bundle: setup ## build the widgets' JavaScript into src/convgrad/widgets/static
+	@$(RUN) -m tools.node npm run --silent bundle
+
+clean: ## remove what was built; keep what was installed
+	@$(PYTHON) tools/clean.py
+
+distclean: ## remove what was built and what was installed
+	@$(PYTHON) tools/clean.py --all

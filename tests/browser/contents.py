@@ -1,0 +1,51 @@
+"""The pages of the table of contents and what their sources promise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pages() -> list[str]:
+    """The pages in reading order, as ``"book/preface"``."""
+    return list(_names(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))))
+
+
+def _names(entry: Any) -> Iterator[str]:
+    """Every "root" and "file" in the tree of the table of contents."""
+    if isinstance(entry, list):
+        for each in entry:
+            yield from _names(each)
+    elif isinstance(entry, dict):
+        for key, value in entry.items():
+            if key in ("root", "file"):
+                yield str(value)
+            else:
+                yield from _names(value)
+
+
+def source(page: str) -> str:
+    """The Markdown of a page."""
+    return (ROOT / f"{page}.md").read_text(encoding="utf-8")
+
+
+def has_formulas(page: str) -> bool:
+    """Whether the prose has maths in it; a dollar in a code cell is none."""
+    prose = re.sub(r"^(`{3,}|:{3,})\{code.*?^\1\s*$", "", source(page), flags=re.M | re.S)
+    prose = re.sub(r"`[^`\n]*`", "", prose)
+    return "$" in prose or "{math}" in source(page)
+
+
+def shows(page: str, widget: str) -> bool:
+    """Whether a cell of the page makes this widget."""
+    return re.search(rf"\b{widget}(?:\.\w+)?\(", source(page)) is not None
+
+
+def pages_showing(widget: str) -> list[str]:
+    return [page for page in pages() if shows(page, widget)]

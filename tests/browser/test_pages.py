@@ -1,0 +1,226 @@
+"""Every page of the book: on a desk, on a phone, at night, on paper, without scripts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from contents import has_formulas, pages, pages_showing, source
+
+pytestmark = pytest.mark.browser
+
+PAGES = pages()
+every_page = pytest.mark.parametrize("page", PAGES)
+
+# Text of the page that is neither a formula nor code: no TeX may be left in it.
+PROSE = """() => {
+  const copy = document.querySelector("article").cloneNode(true);
+  for (const part of copy.querySelectorAll(".katex, pre, code, script, style, svg")) part.remove();
+  return copy.textContent;
+}"""
+RAW_TEX = re.compile(
+    r"\$[^$\n]{1,200}\$|\\(?:frac|sum|text|begin|end|cdot|times|partial|left|right|col[xwgr]|[()\[\]])"
+)
+
+
+def test_the_book_has_pages():
+    assert len(PAGES) >= 4
+    assert pages_showing("ContributionPlayer")
+    assert pages_showing("Predict")
+
+
+@every_page
+def test_page_is_whole(visit, page):
+    """Nothing from elsewhere, nothing missing, nothing to complain about; formulas, widgets."""
+    tab = visit()
+    view = tab.goto(f"{page}.html")
+    # to the end and back: pictures and widgets that wait to be seen are fetched too
+    view.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+    view.wait_for_load_state("networkidle")
+    tab.settle()
+    tab.assert_clean()
+
+    assert view.title()
+    assert view.locator("article h1").count() == 1
+    assert (view.locator("article .katex").count() > 0) == has_formulas(page)
+    assert view.locator(".katex-error").count() == 0
+    left = RAW_TEX.search(view.evaluate(PROSE))
+    assert left is None, f"TeX is left in the text: {left and left[0]!r}"
+
+    hosts = view.locator(".cg-widget")
+    assert view.locator(".cg-widget.cg-mounted").count() == hosts.count()
+    assert view.locator(".cg-live").count() == hosts.count()
+    made = len(re.findall(r"\b(?:ContributionPlayer|Predict(?:\.from_exercise)?)\(", source(page)))
+    assert hosts.count() >= (made > 0)
+
+
+@every_page
+def test_links_lead_somewhere(visit, page):
+    """Every link within the book has its page, and its place on that page."""
+    view = visit().goto(f"{page}.html")
+    links = view.evaluate(
+        "() => [...document.querySelectorAll('a[href]')].map(a => a.href)"
+        ".filter(href => href.startsWith(location.origin))"
+    )
+    dead = view.evaluate(
+        """async (links) => {
+          const dead = [], seen = new Map();
+          for (const link of new Set(links)) {
+            const [address, place] = link.split("#");
+            if (!seen.has(address)) {
+              const answer = await fetch(address);
+              seen.set(address, answer.ok
+                ? new DOMParser().parseFromString(await answer.text(), "text/html") : null);
+            }
+            const there = seen.get(address);
+            const id = place && decodeURIComponent(place);
+            if (!there || (id && !there.getElementById(id))) dead.push(link);
+          }
+          return dead;
+        }""",
+        links,
+    )
+    assert links
+    assert not dead
+
+
+@pytest.mark.parametrize("width", [375, 320])
+@every_page
+def test_phone_scrolls_one_way_only(visit, page, width):
+    tab = visit(width=width, height=700, touch=True)
+    view = tab.goto(f"{page}.html")
+    wide = view.evaluate(
+        """() => {
+          const room = document.documentElement.clientWidth;
+          if (document.documentElement.scrollWidth <= room) return [];
+          return [...document.querySelectorAll("body *")]
+            .filter((each) => each.getBoundingClientRect().right > room + 1)
+            .map((each) => `${each.tagName}.${each.getAttribute("class")}`).slice(0, 8);
+        }"""
+    )
+    size = view.evaluate(
+        "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert size[0] == size[1], f"{size}, because of {wide}"
+    tab.assert_clean()
+
+
+FAINT_TEXT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@every_page
+def test_text_stands_out_from_its_ground(visit, page, dark):
+    tab = visit(dark=dark)
+    view = tab.goto(f"{page}.html")
+    theme = view.evaluate("() => document.documentElement.dataset.theme")
+    assert theme == ("dark" if dark else "light"), "the page follows the system's preference"
+    found = view.evaluate(FAINT_TEXT)
+    assert found["measured"] > 30
+    assert not found["faint"]
+
+
+def test_faint_text_would_be_noticed(visit):
+    """The measuring itself: grey on white and white on white are found, black is not."""
+    view = visit().goto(f"{PAGES[0]}.html")
+    view.evaluate(
+        """() => {
+          const main = document.querySelector("main");
+          main.innerHTML = `<div style="background: #fff">
+            <p style="color: #000">black</p>
+            <p style="color: #999">grey</p>
+            <p style="color: rgb(0 0 0 / 30%)">thin</p>
+            <p style="color: #000; opacity: 0.4">pale</p></div>`;
+        }"""
+    )
+    found = view.evaluate(FAINT_TEXT)
+    assert found["measured"] == 4
+    assert [line.split()[1] for line in found["faint"]] == ["grey", "thin", "pale"]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p in pages_showing("ContributionPlayer")])
+def test_without_javascript_the_picture_stays(visit, page):
+    tab = visit(javascript=False)
+    view = tab.goto(f"{page}.html", settle=False)
+    fallbacks = view.locator(".cg-widget > .cg-fallback")
+    assert fallbacks.count() > 0
+    for fallback in fallbacks.all():
+        assert fallback.is_visible()
+        assert re.search(r"\d", fallback.inner_text()), "numbers are part of the fallback"
+    assert view.locator(".cg-widget svg").first.is_visible()
+    assert view.locator(".cg-live").count() == 0
+    assert not tab.offsite and not tab.missing
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p in pages_showing("ContributionPlayer")])
+def test_on_paper_the_picture_stands_for_the_widget(visit, page):
+    tab = visit()
+    view = tab.goto(f"{page}.html")
+    fallback = view.locator(".cg-widget > .cg-fallback").first
+    live = view.locator(".cg-widget > .cg-live").first
+    assert live.is_visible() and not fallback.is_visible()
+    view.emulate_media(media="print")
+    assert fallback.is_visible() and not live.is_visible()
+    tab.assert_clean()
+
+
+@every_page
+def test_nothing_stumbles_in_our_own_parts(visit, page, axe):
+    """axe-core on the article: serious and critical findings are ours to mend."""
+    view = visit().goto(f"{page}.html")
+    view.evaluate(axe)
+    findings = view.evaluate(
+        """async () => (await axe.run("article", { resultTypes: ["violations"] })).violations
+          .filter((each) => ["serious", "critical"].includes(each.impact))
+          .map(({ id, nodes }) => ({ rule: id, where: nodes.map((n) => n.html.slice(0, 160)) }))
+        """
+    )
+    # The bibliography's lists carry roles that docutils chose and newer ARIA took back.
+    theirs = {"aria-required-children", "aria-deprecated-role"}
+    ours = [
+        each
+        for each in findings
+        if not (each["rule"] in theirs and all("citation" in html for html in each["where"]))
+    ]
+    assert not ours
+
+
+def test_the_front_door_opens_the_preface(visit, base):
+    view = visit().goto("index.html", settle=False)
+    view.wait_for_url(f"{base}{PAGES[0]}.html")
+
+
+def test_search_finds_a_word(visit):
+    tab = visit()
+    view = tab.goto("search.html?q=gradient", settle=False)
+    view.locator("#search-results li a").first.wait_for()
+    assert not tab.offsite and not tab.missing
+
+
+def test_what_leaves_the_site_is_counted(visit):
+    """The counting itself: a picture, a request and a socket to elsewhere, and a missing file."""
+    tab = visit()
+    view = tab.goto(f"{PAGES[0]}.html")
+    tab.assert_clean()
+    view.evaluate(
+        """async () => {
+          new Image().src = "https://elsewhere.example/picture.png";
+          await fetch("https://elsewhere.example/data.json").catch(() => {});
+          await new Promise((done) => {
+            new WebSocket("wss://elsewhere.example/socket").onclose = done;
+          });
+          await fetch("/outside-of-the-site.txt");
+          console.error("a planted complaint");
+          setTimeout(() => { throw new Error("a planted error"); });
+        }"""
+    )
+    view.wait_for_timeout(100)
+    assert sorted(tab.offsite) == [
+        "https://elsewhere.example/data.json",
+        "https://elsewhere.example/picture.png",
+        "wss://elsewhere.example/socket",
+    ]
+    assert len(tab.missing) == 1
+    assert any("a planted complaint" in line for line in tab.complaints)
+    assert any("a planted error" in line for line in tab.complaints)

