@@ -7,6 +7,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+# pytest looks for doctests in every Python file; these two are its own.
+collect_ignore = ["conftest.py", "browser/conftest.py"]
+
 # Three ways to draw examples.  `ci` draws the same ones every time, so that a red run can be
 # repeated; `fast` draws few; `dev` draws new ones each time and remembers what failed.
 # No deadline: the first call of a rung pays for imports, and two cores may be busy.

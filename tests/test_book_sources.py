@@ -18,6 +18,7 @@ yaml = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
 LONGEST_CELL = 12  # lines, blank ones not counted
+WIDEST_SOURCE = 80  # columns: what the page shows without a scroll bar
 MATHS_AND_CODE = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`", re.S)
 
 
@@ -231,18 +232,37 @@ def test_every_included_source_exists(page):
             assert name in _objects(target), f"line {block.line}: no {name} in {target.name}"
 
 
-def _objects(path: Path) -> set[str]:
-    """Dotted names of every function and class of a module."""
-    names = set()
+def test_an_included_source_fits_the_page_and_reads_as_text(page):
+    for block in page.of("literalinclude"):
+        target = page.path.parent / block.argument
+        lines, indent = _shown(target, block), int(block.options.get("dedent", 0))
+        wide = [line for line in lines if len(line) - indent > WIDEST_SOURCE]
+        assert not wide, f"{target.name}, {block.options.get('pyobject')}: too wide\n{wide[0]}"
+        marked = [line for line in lines if re.search(r":\w+:`|``", line)]
+        assert not marked, f"{target.name} is shown as it stands, without roles:\n{marked[0]}"
+
+
+def _shown(path: Path, block: Block) -> list[str]:
+    """The lines of a source that a page shows."""
+    lines = path.read_text("utf-8").splitlines()
+    if name := block.options.get("pyobject"):
+        node = _objects(path)[name]
+        return lines[node.lineno - 1 : node.end_lineno]
+    return lines
+
+
+def _objects(path: Path) -> dict[str, ast.stmt]:
+    """Every function and class of a module under its dotted name."""
+    found = {}
 
     def walk(body: list[ast.stmt], prefix: str) -> None:
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-                names.add(prefix + node.name)
+                found[prefix + node.name] = node
                 walk(node.body, f"{prefix}{node.name}.")
 
     walk(ast.parse(path.read_text("utf-8")).body, "")
-    return names
+    return found
 
 
 def test_cells_are_short_and_parse(page):
@@ -251,6 +271,8 @@ def test_cells_are_short_and_parse(page):
         lines = [line for line in cell.body.splitlines() if line.strip()]
         if "remove-input" in cell.tags:
             continue  # a question's words, which the page shows in another way
+        wide = [line for line in lines if len(line) > WIDEST_SOURCE]
+        assert not wide, f"line {cell.line}: too wide for the page\n{wide}"
         assert len(lines) <= LONGEST_CELL, (
             f"line {cell.line}: {len(lines)} lines; move what is not the lesson into the package"
         )

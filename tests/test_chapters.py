@@ -157,7 +157,7 @@ def test_the_unswapped_convolution_has_the_right_shape_and_wrong_numbers():
 
 
 # The proofs on a page print True for each example; only the blind test is shown to fail.
-PROOFS = {"sliding_window": (5 + 3, 0), "weight_gradient": (1 + 3 + 4 + 1, 1)}
+PROOFS = {"sliding_window": (5 + 3, 0), "weight_gradient": (1 + 3 + 1 + 4 + 1 + 1, 1)}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -264,8 +264,50 @@ def test_pictures_hold_the_numbers_of_their_examples():
     captions = chapters.four_windows().words()
     assert {"0 · 2 = 0", "2 · 2 = 4", "1 · 2 = 2", "3 · 2 = 6"} <= set(captions)
     assert "times 2," in chapters.turned().words()
+    assert {"p = 0, q = 0", "p = 1, q = 1", "x with its border"} <= set(captions)
     assert {"85", "68", "40"} <= set(chapters.crop().words())
     assert chapters.stride_becomes_dilation().words().count("q = 0") == 1
+
+
+def test_what_stride_dilation_and_padding_do_to_one_row():
+    alt = alt_text("sliding_window", "index_map(")
+    said = dict(re.findall(r"With (stride 2|dilation 2|padding 1) (.*?)\.(?= With|$)", alt))
+    figure = chapters.index_map()
+    assert {*said} <= {*figure.words()}
+    for name, words in said.items():
+        step = {"stride": 1, "dilation": 1, "padding": 0} | {name[:-2]: int(name[-1])}
+        for q in range(3):
+            cells = [step["stride"] * q + step["dilation"] * j - step["padding"] for j in range(3)]
+            listed = ", ".join(map(written, cells))
+            assert re.search(rf"on (cells )?{listed} at q {q}", words), (name, q)
+    assert [figure.words().count(f"w{j}") for j in "₀₁₂"] == [9, 9, 9]
+
+
+def test_the_blocks_are_those_of_the_geometry():
+    geometry = example("D").geometry
+    words = chapters.blocks().words()
+    assert [words.count(f"c = {c}") for c in range(geometry.CG)] == [geometry.O] * geometry.CG
+    assert words.count("c = 0") + words.count("c = 1") == geometry.O * geometry.C // geometry.groups
+    alt = alt_text("sliding_window", "blocks(")
+    for kernels, channels in (((0, 1, 2), (0, 1)), ((3, 4, 5), (2, 3))):
+        for o in kernels:
+            assert tuple(geometry.channel(o, c) for c in range(geometry.CG)) == channels
+        listed = ", ".join(map(str, kernels))
+        assert f"Kernels {listed} read channels {channels[0]} and {channels[1]}" in alt
+    assert geometry.channel(4, 1) == 3  # as the text says
+
+
+def test_the_frame_is_the_first_window_of_the_padded_pixel():
+    words = chapters.four_windows().words()
+    assert words.count("0") >= 24  # a border of 5×5 without its middle
+    geometry = example("A").geometry
+    assert geometry.cell(*geometry.source(0, 0, 2, 2)) == (0, 0)
+
+
+def test_the_blocks_and_images_of_the_grouped_search():
+    search = swapped(example("D").geometry)
+    assert example("D").geometry.x_shape == (3, 4, 5, 4)
+    assert search.x_shape == (2, 6, 5, 4)
 
 
 def test_a_ring_lies_on_each_peak():

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 from collections import Counter
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from strategies import complex_integer_arrays
 from test_mutants import RIGHT
 
-from convgrad import IMPLEMENTATIONS, ConvGeometry, ShapeError, example, windows
+from convgrad import (
+    IMPLEMENTATIONS,
+    ConvGeometry,
+    ShapeError,
+    example,
+    grouped,
+    ledger,
+    windows,
+)
 from convgrad.checks import (
     CAUSES,
     LAWS,
@@ -34,6 +45,11 @@ def known(draw: Draw, target: str) -> dict:
 
 def right(draw: Draw, target: str) -> np.ndarray:
     return RIGHT[target](*draw.operands(target), draw.geometry)
+
+
+def conjugated(draw: Draw, target: str) -> np.ndarray:
+    """The right gradient of complex operands too: the other factor is conjugated."""
+    return right(draw._replace(x=draw.x.conj(), weight=draw.weight.conj()), target)
 
 
 # ---- laws ------------------------------------------------------------------------------------
@@ -86,6 +102,14 @@ def test_assert_adjoint_is_exact_unless_told_otherwise():
     assert_adjoint(lambda u: matrix @ u, lambda v: matrix.T @ v, u, v)
     with pytest.raises(LawBroken):
         assert_adjoint(lambda u: matrix @ u, lambda v: off_by_one.T @ v, u, v)
+
+
+def test_assert_adjoint_does_not_wrap_around():
+    u, v = np.full(3, 100, np.int8), np.full(3, 100, np.int8)
+    assert_adjoint(lambda u: u, lambda v: v, u, v)
+    # 128 more, twice: nothing at all in eight bits
+    with pytest.raises(LawBroken):
+        assert_adjoint(lambda u: u, lambda v: v + np.array([64, 0, 64], np.int8), u, v)
 
 
 def test_assert_adjoint_allows_rounding_when_told():
@@ -313,6 +337,9 @@ TIGHT = ConvGeometry(N=2, C=2, H=5, W=6, O=3, KH=2, KW=3, padding=1)
 PADDED = random_operands(TIGHT, np.random.default_rng(13))
 
 
+COMPLEX = Draw(TIGHT, *complex_integer_arrays(TIGHT, seed=16))
+
+
 def without_last_image(draw: Draw) -> np.ndarray:
     g = draw.grad_output.copy()
     g[1:] = 0
@@ -352,14 +379,35 @@ OTHERS = {
         "input",
     ),
     "one_image": (without_last_image(PADDED), PADDED, "weight"),
+    "kernels_not_summed": (
+        np.stack(
+            [
+                ledger.kernel_share(PADDED.geometry, PADDED.grad_output, PADDED.weight, o)
+                for o in range(PADDED.geometry.O)
+            ]
+        ),
+        PADDED,
+        "input",
+    ),
+    "not_conjugated": (right(COMPLEX, "weight"), COMPLEX, "weight"),
 }
 
 
 @pytest.mark.parametrize(("cause", "case"), OTHERS.items(), ids=OTHERS)
 def test_other_causes(cause, case):
     actual, draw, target = case
-    explanation = explain_difference(actual, right(draw, target), **known(draw, target))
+    expected = conjugated(draw, target)
+    explanation = explain_difference(actual, expected, **known(draw, target))
     assert explanation.cause == cause, explanation
+
+
+@pytest.mark.parametrize("target", ["weight", "input"])
+def test_every_missing_or_misplaced_conjugate_is_named(target):
+    expected, without = conjugated(COMPLEX, target), right(COMPLEX, target)
+    about = known(COMPLEX, target)
+    assert explain_difference(without, expected, **about).cause == "not_conjugated"
+    assert explain_difference(expected.conj(), expected, **about).cause == "not_conjugated"
+    assert explain_difference(expected, expected, **about).right
 
 
 # the forward pass can be explained too
@@ -371,6 +419,7 @@ FORWARD = {
     "wrong_group": windows.forward(X[:, [0, 2, 1, 3]], W, G),
     "shifted": windows.forward(np.roll(X, -1, axis=3) * np.array([1, 1, 1, 0]), W, G),
     "wrong_scale": 2 * windows.forward(X, W, G),
+    "wrong_sign": -windows.forward(X, W, G),
     "right": windows.forward(X, W, G),
 }
 
@@ -383,8 +432,33 @@ def test_causes_of_a_wrong_output(cause):
     assert explanation.cause == cause, explanation
 
 
+def test_the_sign_of_an_output_is_no_matter_of_gradients():
+    about = {"geometry": G, "target": "output", "x": X, "weight": W}
+    sentence = explain_difference(FORWARD["wrong_sign"], FORWARD["right"], **about).sentence
+    assert "sign" in sentence and "gradient" not in sentence
+
+
+def test_what_the_operands_give_is_not_blamed():
+    """With stride 1 and dilation 1 nothing is exchanged; it is the comparison that is off."""
+    draw = random_operands(ConvGeometry(C=2, H=5, W=6, O=3, KH=2, KW=3), np.random.default_rng(17))
+    for target in ("weight", "input"):
+        mine = right(draw, target)
+        about = known(draw, target)
+        assert explain_difference(mine, mine + 1, **about).cause == "other_operands"
+        assert matching_causes(mine, mine + 1, **about) == {"other_operands"}
+        # both are off by rounding, to either side
+        rounded = explain_difference(mine * (1 - 1e-8), mine * (1 + 1e-8), **about)
+        assert rounded.cause == "low_precision"
+    y = windows.forward(draw.x, draw.weight, draw.geometry)
+    about = {"geometry": draw.geometry, "target": "output", "x": draw.x, "weight": draw.weight}
+    explanation = explain_difference(y, y + np.array([1, -2, 3])[:, None, None], **about)
+    assert explanation.cause == "other_operands"
+    assert "a bias" in explanation.sentence
+
+
 def test_every_cause_has_been_seen():
-    seen = {mutant.cause for mutant in SHOWN} | set(OTHERS) | set(FORWARD) | {"unknown"}
+    seen = {mutant.cause for mutant in SHOWN} | set(OTHERS) | set(FORWARD)
+    seen |= {"unknown", "other_operands"}
     assert seen == set(CAUSES)
 
 
@@ -397,6 +471,53 @@ def test_two_arrays_alone_are_enough_for_the_plain_causes():
     assert explain_difference(GW.swapaxes(0, 1), GW).cause == "axes_swapped"
     padded = np.pad(GW, ((0, 0), (0, 0), (0, 1), (0, 0)), constant_values=7)
     assert explain_difference(padded, GW).cause == "missing_crop"
+
+
+def test_an_axis_too_many_is_called_by_its_name():
+    """N, O and one axis more; only what adds up over the images is blamed on the images."""
+    draw = random_operands(
+        ConvGeometry(N=3, C=2, H=5, W=6, O=4, KH=2, KW=3), np.random.default_rng(18)
+    )
+    cases = {
+        "squeezed": [
+            (right(draw, "weight")[None], "weight"),
+            (right(draw, "input")[None], "input"),
+            (right(draw, "bias")[None], "bias"),
+        ],
+        "batch_not_summed": [
+            (grouped.grad_weight_per_image(draw.grad_output, draw.x, draw.geometry), "weight"),
+            (draw.grad_output.sum(axis=(2, 3)), "bias"),
+        ],
+        "wrong_shape": [
+            (np.concatenate([right(draw, "weight"), right(draw, "weight")[:1]]), "weight"),
+            (np.stack([right(draw, "weight") - 1, np.ones_like(right(draw, "weight"))]), "weight"),
+            (np.concatenate([right(draw, "bias"), [0]]), "bias"),
+        ],
+    }
+    for cause, some in cases.items():
+        for actual, target in some:
+            explanation = explain_difference(actual, right(draw, target), **known(draw, target))
+            assert explanation.cause == cause, explanation
+    y = windows.forward(*draw[1:3], draw.geometry)
+    about = {"geometry": draw.geometry, "target": "output", "x": draw.x, "weight": draw.weight}
+    assert explain_difference(y[None], y, **about).cause == "squeezed"
+
+
+@pytest.mark.parametrize(("size", "cause"), [((4, 7), "shifted"), ((3, 6), "wrong_crop")])
+@pytest.mark.parametrize("border", [((0, 4), (1, 0)), ((1, 0), (0, 4))])
+def test_a_cut_at_any_wrong_place_is_found(border, size, cause):
+    geometry = ConvGeometry(N=2, C=2, H=4, W=7, O=3, KH=2, KW=2, padding=border)
+    draw = random_operands(geometry, np.random.default_rng(23))
+    padded = windows.scatter(windows.products(draw.grad_output, draw.weight, geometry), geometry)
+    (height, width), (top, left) = size, (border[0][0], border[1][0])
+    places = [(k, left) for k in range(padded.shape[2] - height + 1)]
+    places += [(top, k) for k in range(padded.shape[3] - width + 1)]
+    for row, col in places:
+        cut = padded[:, :, row : row + height, col : col + width]
+        if (row, col) != (top, left):
+            explanation = explain_difference(cut, right(draw, "input"), **known(draw, "input"))
+            assert explanation.cause == cause, explanation
+            assert f"row {row}, column {col}" in explanation.sentence
 
 
 def test_two_mistakes_that_come_together():
@@ -439,6 +560,86 @@ def test_too_large_to_convolve_again_is_still_compared():
     assert explain_difference(expected[..., ::-1, ::-1], expected, **about).cause == "flipped"
 
 
+LARGE = {
+    "many images": (ConvGeometry(N=3000, C=1, O=2, H=8, W=8, KH=3, KW=3), "weight"),
+    "many images, one cell": (ConvGeometry(N=100_000, C=1, O=2, H=1, W=1, KH=1, KW=1), "bias"),
+    "a wide border": (ConvGeometry(C=1, O=1, H=30, W=30, KH=3, KW=3, padding=150), "input"),
+    "many groups": (ConvGeometry(C=256, O=256, H=9, W=9, KH=3, KW=3, groups=256), "weight"),
+    "an image with room for many taps": (
+        ConvGeometry(C=100, O=100, H=200, W=200, KH=3, KW=3, stride=500, padding=1),
+        "weight",
+    ),
+    "many kernels": (ConvGeometry(C=1, O=300, H=9, W=9, KH=3, KW=3), "input"),
+}
+
+
+@pytest.mark.parametrize(("geometry", "target"), LARGE.values(), ids=LARGE)
+def test_large_layers_are_explained_in_seconds_and_little_memory(geometry, target):
+    rng = np.random.default_rng(19)
+    draw = random_operands(geometry, rng)
+    expected = right(draw, target)
+    wrong = expected + rng.integers(5, 99, size=expected.shape) * np.abs(expected).max()
+    begin = time.process_time()
+    tracemalloc.start()
+    assert explain_difference(wrong, expected, **known(draw, target)).cause == "unknown"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert time.process_time() - begin < 10
+    assert peak < 1e9
+
+
+def test_the_share_of_any_one_image_is_found():
+    geometry, target = LARGE["many images"]
+    draw = random_operands(geometry, np.random.default_rng(20))
+    for target in ("weight", "bias"):
+        alone = draw.grad_output * (np.arange(geometry.N) == 1234)[:, None, None, None]
+        actual = right(draw._replace(grad_output=alone), target)
+        explanation = explain_difference(actual, right(draw, target), **known(draw, target))
+        assert explanation.cause == "one_image"
+        assert "image 1234 alone" in explanation.sentence
+
+
+def test_an_endless_answer_is_not_read_to_the_end():
+    endless = np.broadcast_to(1.0, (10**9, *GW.shape))
+    assert explain_difference(endless, GW, **known(D, "weight")).cause == "wrong_shape"
+
+
+def test_a_near_miss_is_no_rounding():
+    assert explain_difference(GW * (1 + 0.004 * np.sign(GW - 1)) + 0.0, GW).cause == "low_precision"
+    assert explain_difference(GW * (1 + 0.02 * np.sign(GW - 1)) + 0.0, GW).cause == "unknown"
+
+
+def test_hypotheses_do_not_overflow_where_the_operands_are_half():
+    """A mistake made in float32 on float16 operands: the hypothesis must reach as far."""
+    large = random_operands(TIGHT, np.random.default_rng(21), largest=900)
+    half = Draw(TIGHT, *(array.astype(np.float16) for array in large[1:]))
+    single = Draw(TIGHT, *(array.astype(np.float32) for array in half[1:]))
+    turned = single._replace(grad_output=single.grad_output[..., ::-1, ::-1])
+    for target in ("weight", "input"):
+        wrong = right(turned, target)
+        assert np.abs(wrong).max() > np.finfo(np.float16).max
+        about = known(half, target)
+        assert explain_difference(wrong, right(single, target), **about).cause == "g_flipped"
+
+
+def test_infinities_and_large_numbers_are_explained_without_warnings():
+    draw = D._replace(x=np.where(D.x == D.x.max(), np.inf, D.x))  # warnings are errors in tests
+    with np.errstate(invalid="ignore"):
+        expected = right(draw, "weight")
+    about = known(draw, "weight")
+    assert not explain_difference(np.nan_to_num(expected, posinf=7), expected, **about).right
+    # 40000 + 40000 is more than float16 holds, and 80000 is what is right
+    halves = np.full((2, *GW.shape), 40_000, np.float16)
+    about = {"target": "weight"}
+    explanation = explain_difference(halves, halves.sum(axis=0, dtype=float), **about)
+    assert explanation.cause == "batch_not_summed"
+
+
+def test_a_misspelt_keyword_is_refused():
+    with pytest.raises(TypeError, match="geometri"):
+        matching_causes(GW + 1, GW, geometri=D.geometry)
+
+
 class Bomb:
     """Raises at everything."""
 
@@ -460,8 +661,25 @@ class Bomb:
         raise RuntimeError("boom")
 
 
+class Guarded(type):
+    """A class that cannot even be asked what it has."""
+
+    def __getattr__(cls, name):
+        raise RuntimeError("boom")
+
+
+ITSELF: list = []
+ITSELF.append(ITSELF)
+
 HOSTILE = {
     "None": None,
+    "a list in itself": ITSELF,
+    "a bomb whose class is one": Guarded("BombOfBombs", (Bomb,), {})(),
+    "time": np.ones((6, 2, 3, 2), "timedelta64[s]"),
+    "one moment": np.timedelta64(1, "s"),
+    "all masked": np.ma.masked_all((6, 2, 3, 2)),
+    "masked in a list": [np.ma.masked_all(3)],
+    "nothing in each cell": np.full((6, 2, 3, 2), None),
     "text": "12",
     "nan": np.nan,
     "a generator": (k for k in range(3)),
@@ -500,6 +718,30 @@ def test_tensors_are_read_or_explained():
     assert explain_difference(torch.from_numpy(GW), GW).right
     attached = torch.from_numpy(GW).requires_grad_()
     assert "detach" in explain_difference(attached, GW).sentence
+
+
+@pytest.mark.parametrize("N", [0, 1, 2])
+@pytest.mark.parametrize("padding_mode", ["zeros", "reflect"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_any_shape_gets_a_sentence(target, padding_mode, N):
+    """Also where there is no image at all, and nothing to compare but shapes."""
+    geometry = ConvGeometry(
+        **{"N": N, "C": 4, "H": 5, "W": 6, "O": 6, "KH": 2, "KW": 3, "stride": 2, "groups": 2},
+        padding=((1, 0), (2, 1)),
+        padding_mode=padding_mode,
+    )
+    draw = random_operands(geometry, np.random.default_rng(22))
+    expected = right(draw, target)
+    shapes = [(), (3,), (0,) * expected.ndim, (3,) * expected.ndim, (N, *expected.shape)]
+    for wrong in (*map(np.ones, shapes), expected[None] + 1, expected[..., :1]):
+        explanation = explain_difference(wrong, expected, **known(draw, target))
+        assert not explanation.right and explanation.sentence.startswith("Your ")
+
+
+def test_cells_that_were_never_filled_are_no_overflow():
+    assert explain_difference(np.full(GW.shape, None), GW).cause == "not_numbers"
+    masked = np.ma.array(GW, mask=True)
+    assert "is a masked array" in explain_difference(masked, GW).sentence
 
 
 def test_a_wrong_target_is_the_callers_mistake():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -59,12 +60,20 @@ BAD_GEOMETRY: dict[str, tuple[dict[str, Any], type, tuple[str, ...]]] = {
     "groups that do not divide C": (
         {"groups": 3},
         GeometryError,
-        ("4 input channels do not divide into 3 groups", "[1, 2, 4]", "or change C"),
+        (
+            "4 input channels do not divide into 3 groups",
+            "[1, 2], which divide C and O",
+            "or change C",
+        ),
     ),
     "groups that do not divide O": (
         {"groups": 4, "weight": np.ones((6, 1, 3, 3))},
         GeometryError,
-        ("6 output channels do not divide into 4 groups", "[1, 2, 3, 6]", "or change O"),
+        (
+            "6 output channels do not divide into 4 groups",
+            "[1, 2], which divide C and O",
+            "or change O",
+        ),
     ),
     "no groups": ({"groups": 0}, GeometryError, ("groups is 0", "at least 1")),
     "groups of a fraction": ({"groups": 2.0}, GeometryError, ("groups is 2.0", "whole number")),
@@ -91,6 +100,36 @@ BAD_GEOMETRY: dict[str, tuple[dict[str, Any], type, tuple[str, ...]]] = {
         {"padding": ("1", 1)},
         GeometryError,
         ("padding of the height is '1'", "a pair"),
+    ),
+    "stride of letters": (
+        {"stride": b"ab"},
+        GeometryError,
+        ("stride is b'ab'", "an int or a pair (height, width)"),
+    ),
+    "stride of fractions in an array": (
+        {"stride": np.array([1.0, 2.0])},
+        GeometryError,
+        ("stride is 1.0", "a whole number"),
+    ),
+    "a number where two sides are needed": (
+        {"padding": ((1, 2), 3)},
+        GeometryError,
+        ("padding of the width is 3", "needed is a pair (before, after)"),
+    ),
+    "padding beyond all numbers": (
+        {"padding": 10**30},
+        GeometryError,
+        (f"padding is {10**30}", "at most 2147483647"),
+    ),
+    "padding beyond all memory": (
+        {"padding": 10**6},
+        GeometryError,
+        ("the padded input is 2000006×2000007", "at most 2147483647 cells", "pad less"),
+    ),
+    "a stride beyond all numbers": (
+        {"stride": 10**30},
+        GeometryError,
+        (f"stride is {10**30}", "at most 2147483647"),
     ),
     "dilation zero": ({"dilation": (0, 1)}, GeometryError, ("dilation is 0", "at least 1")),
     "negative padding": (
@@ -173,6 +212,24 @@ BAD_TYPES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "records": (np.zeros(X.shape, [("a", float)]), ("holds [('a', '<f8')]", "needed are numbers")),
     "masked": (np.ma.masked_equal(X, 1), ("is a masked array", "reads every cell", ".filled(0)")),
 }
+BAD_TYPES["a masked array in a list"] = ([[BAD_TYPES["masked"][0]]], BAD_TYPES["masked"][1])
+BAD_TYPES["strings of any length"] = (
+    np.full(X.shape, "1", np.dtypes.StringDType()),
+    ("holds StringDType()", "needed are numbers", "np.asarray"),
+)
+
+
+class Unreadable:
+    """Holds numbers, but not where NumPy can reach them, like a tensor on another device."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("can't convert to numpy")
+
+
+BAD_TYPES["out of reach"] = (
+    Unreadable(),
+    ("is of type Unreadable", "NumPy cannot read it", ".detach().cpu().numpy()"),
+)
 if np.dtype(np.longdouble) != np.float64:  # on some machines they are one type
     BAD_TYPES["long double"] = (X.astype(np.longdouble), ("holds ", "float64, complex64"))
 
@@ -246,6 +303,24 @@ def test_an_output_mask_for_another_number_of_gradients(mask):
         conv2d_backward(np.ones(Y_SHAPE), output_mask=mask, **arguments({}))
 
 
+NO_FLAGS = {
+    "a word": "abc",
+    "words": ("False", "True", "True"),
+    "a dict": {0: True, 1: True, 2: True},
+    "a set": {0, 1, 2},
+    "other numbers": (0, 1, 2),
+    "not a number": (np.nan, True, True),
+    "an array inside": (np.array([1, 2]), 1, 1),
+    "a table": np.ones((3, 2), bool),
+}
+
+
+@pytest.mark.parametrize("mask", NO_FLAGS.values(), ids=NO_FLAGS)
+def test_an_output_mask_of_something_else(mask):
+    with pytest.raises(ShapeError, match="needed are three of True and False"):
+        conv2d_backward(np.ones(Y_SHAPE), output_mask=mask, **arguments({}))
+
+
 @pytest.mark.parametrize("mask", [True, 7, None])
 def test_an_output_mask_that_is_no_sequence(mask):
     with pytest.raises(ShapeError, match="needed are three of True and False"):
@@ -262,6 +337,79 @@ def test_the_mend_of_a_large_kernel_works():
         conv2d(X, WEIGHT, groups=2, dilation=4)
     assert conv2d(X, WEIGHT, groups=2, dilation=4, padding=2).shape == (2, 6, 2, 3)
     assert conv2d(X, WEIGHT, groups=2, dilation=1).shape == Y_SHAPE
+
+
+def test_the_groups_that_are_offered_exist():
+    for C, O, groups in itertools.product(range(1, 9), repeat=3):
+        sizes = {"C": C, "H": 3, "W": 3, "O": O, "KH": 1, "KW": 1}
+        try:
+            ConvGeometry(**sizes, groups=groups)
+        except GeometryError as error:
+            offered = re.search(r"out of \[(.*)\]", str(error))[1].split(", ")
+            assert offered[0] == "1"
+            for mend in map(int, offered):
+                assert ConvGeometry(**sizes, groups=mend).groups == mend
+
+
+@pytest.mark.parametrize("padding_mode", ["zeros", "reflect", "replicate", "circular"])
+def test_the_padding_that_is_offered_is_allowed(padding_mode):
+    in_mode = []
+    for size, kernel, padding in itertools.product(range(1, 6), range(1, 12), range(3)):
+        sizes = {"C": 1, "H": size, "W": size + 1, "O": 1, "KH": kernel, "KW": kernel}
+        try:
+            ConvGeometry(**sizes, padding=padding, padding_mode=padding_mode)
+        except GeometryError as error:
+            mend = re.search(
+                r"pad by (\d+) more on each side( with padding_mode 'zeros')?", str(error)
+            )
+            if mend is None:  # the border itself was too wide
+                continue
+            mode = "zeros" if mend[2] else padding_mode
+            assert ConvGeometry(**sizes, padding=padding + int(mend[1]), padding_mode=mode)
+            in_mode.append(mend[2] is None)
+    assert any(in_mode)
+    assert all(in_mode) == (padding_mode in ("zeros", "replicate"))
+
+
+def test_many_channels_are_refused_as_fast_as_few():
+    with pytest.raises(GeometryError, match="which divide C and O"):
+        ConvGeometry(C=2**31 - 2, H=1, W=1, O=2**31 - 2, KH=1, KW=1, groups=2**30)
+
+
+def test_a_batch_of_grey_images_is_told_how_to_become_one():
+    grey, kernels = np.ones((8, 28, 28)), np.ones((4, 1, 3, 3))
+    for call in (
+        lambda: conv2d(grey, kernels),
+        lambda: conv2d_backward(np.ones((8, 4, 26, 26)), grey, kernels),
+    ):
+        with pytest.raises(ShapeError) as error:
+            call()
+        assert_says(error, ("C = 8", "read as one image, (C, H, W)", "x[:, None]"))
+    assert conv2d(grey[:, None], kernels).shape == (8, 4, 26, 26)
+    with pytest.raises(ShapeError) as error:
+        conv2d(grey[None], kernels)
+    assert "one image" not in str(error.value)
+
+
+def test_a_wrong_name_of_an_array_is_said():
+    with pytest.raises(TypeError, match="no array is called 'xx': there are x, weight, bias"):
+        ConvGeometry(C=1, H=3, W=3, O=1, KH=2, KW=2).require(xx=np.ones(1))
+
+
+def test_tensors_are_read_or_explained():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(2, 4, 6, 7)
+    assert conv2d(x, WEIGHT, stride=torch.tensor([1, 2]), groups=2).shape == (2, 6, 4, 3)
+    for bad in (
+        x.clone().requires_grad_(),
+        x.to("meta"),
+        x.to(torch.bfloat16),
+        x.to_sparse(),
+        [[x[0, 0].clone().requires_grad_()]],
+    ):
+        with pytest.raises(TypeError) as error:
+            conv2d(bad, WEIGHT, groups=2)
+        assert_says(error, ("x is of type", "NumPy cannot read it", ".detach().cpu().numpy()"))
 
 
 def test_errors_come_before_work(monkeypatch):

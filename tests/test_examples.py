@@ -101,3 +101,12 @@ def test_F_is_the_layer_the_gpu_part_is_about():
     geometry = example("F").geometry
     assert geometry.x_shape == geometry.output_shape == (32, 64, 56, 56)
     assert geometry.weight_shape == (64, 64, 3, 3)
+
+
+def test_no_two_images_channels_or_kernels_of_d_are_alike():
+    # or a mix-up of the two would not show
+    x, weight, _, grad_output = example("D").arrays()
+    _, (grad_input, grad_weight, _) = gradients("D")
+    for array in (x, weight, grad_output, grad_input, grad_weight):
+        maps = array.reshape(-1, array.shape[2] * array.shape[3])
+        assert len({each.tobytes() for each in maps}) == len(maps)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,8 +12,16 @@ import pytest
 from test_checks import HOSTILE
 
 import convgrad
-from convgrad import exercises
-from convgrad.exercises import Exercise, Verdict, WrongAnswer, all_exercises, get
+from convgrad import exercises, loops
+from convgrad.exercises import (
+    Exercise,
+    Verdict,
+    WrongAnswer,
+    all_exercises,
+    get,
+    sliding_window,
+    weight_gradient,
+)
 from convgrad.mutants import MUTANTS
 
 ALL = all_exercises()
@@ -65,6 +75,11 @@ def test_an_unknown_key_is_refused_with_the_known_ones():
         get("weight-one-tab")
 
 
+def test_an_unknown_chapter_is_refused_with_the_known_ones():
+    with pytest.raises(KeyError, match="sliding_window, weight_gradient"):
+        all_exercises("sliding-window")
+
+
 @by_key(ALL)
 def test_it_is_complete(exercise):
     assert exercise.title
@@ -74,7 +89,8 @@ def test_it_is_complete(exercise):
         assert text.rstrip("`\n")[-1] in ".?]0123456789"
     for number, hint in enumerate(exercise.hints, start=1):
         assert exercise.hint(number) == hint
-    assert str(len(exercise.hints)) in exercise.hint(99)
+    for beyond in (99, 0, "1"):
+        assert str(len(exercise.hints)) in exercise.hint(beyond)
     assert exercise.starter in exercise._repr_markdown_()
     assert "..." in exercise.starter
 
@@ -112,9 +128,10 @@ def test_a_grid_may_come_in_any_reasonable_form(exercise):
 def test_a_choice_may_be_given_by_place_letter_or_text(exercise):
     place = exercise.answer
     letter = "abcd"[place]
-    for answer in (place, np.int64(place), letter, letter.upper(), exercise.choices[place]):
+    forms = [place, np.int64(place), np.array(place), f"{place}", letter, letter.upper()]
+    for answer in (*forms, f"{letter})", f" {letter}. ", exercise.choices[place]):
         assert exercise.check(answer).passed
-    for answer in (99, -1, "z", "", 1.5, True):
+    for answer in (99, -1, "z", "", "99", "-1", "²", 1.5, True, np.array(True), np.array([place])):
         verdict = exercise.check(answer)
         assert not verdict.passed
         assert "One of the choices" in verdict.message
@@ -164,6 +181,53 @@ def test_a_grid_that_is_a_gradient_gets_the_cause_in_words():
 def test_an_unfilled_grid_is_not_called_wrong():
     half = [[1, 2, 3, 4], [..., 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, ...]]
     assert "still `...`" in get("weight-one-pixel").check(half).message
+
+
+def test_the_tap_asked_for_cannot_be_taken_for_another():
+    exercise, taps = get("weight-one-tap"), weight_gradient._grad_weight("B")[0, 0]
+    i, j = weight_gradient._I, weight_gradient._J
+    assert exercise.answer == taps[i, j]
+    for other in ((j, i), (i, j - 1), (0, 0)):
+        assert taps[other] != exercise.answer
+        assert exercise.check(taps[other]).message.startswith(
+            f"That is tap ({other[0]}, {other[1]})"
+        )
+
+
+def test_a_sum_is_blind_to_one_choice_only_whatever_the_sizes():
+    names = weight_gradient._BLIND_CHOICES
+    passes = {name: [] for name in names}
+    for N, stride, H in itertools.product((1, 2), (1, 2), (6, 7)):
+        geometry = convgrad.ConvGeometry(N=N, C=1, H=H, W=H, O=1, KH=3, KW=3, stride=stride)
+        x = np.random.default_rng(0).integers(-4, 5, geometry.x_shape).astype(float)
+        ones = np.ones(geometry.output_shape)
+        right = loops.grad_weight(ones, x, geometry)
+        for name in names:
+            passes[name].append(np.array_equal(MUTANTS[name](ones, x, geometry), right))
+    (blind,) = (name for name in names if all(passes[name]))
+    assert names.index(blind) == get("weight-blind-sum").answer
+
+
+def test_the_four_suspects_leave_four_grids():
+    grids = [weight_gradient._mutated(name, "B") for name in weight_gradient._LEFT_BY.values()]
+    for one, other in itertools.combinations(grids, 2):
+        assert not np.array_equal(one, other)
+    asked = grids[get("weight-what-happened").answer][0, 0]
+    for row in asked.astype(int):
+        assert "  ".join(f"{n:2d}" for n in row) in get("weight-what-happened").prompt
+    suspect = grids[3][0, 0]
+    assert (asked[0, 0], suspect[0, 0], asked[0, 1], suspect[0, 1]) == (9, 9, 2, 11)
+
+
+def test_the_size_asked_for_needs_every_argument():
+    geometry, exercise = sliding_window._STEEP, get("window-shape")
+    bent = ({"stride": 1}, {"dilation": 1}, {"padding": 0})
+    sizes = [(geometry.OH, geometry.OW)]
+    sizes += [(b.OH, b.OW) for b in (replace(geometry, **each) for each in bent)]
+    assert len(set(sizes)) == 4
+    assert exercise.check(sizes[0])
+    for size, word in zip(sizes[1:], ("stride", "dilation", "border"), strict=True):
+        assert word in exercise.check(size).message
 
 
 # ---- functions -------------------------------------------------------------------------------
@@ -256,6 +320,10 @@ def _writes(x, w):
     return y
 
 
+def _masks(x, w):
+    return np.ma.masked_all_like(solution(get("window-slide"))(x, w))
+
+
 def _counts(x, w):
     yield x
 
@@ -269,6 +337,7 @@ FUNCTIONS = {
     "an ellipsis": (lambda x, w: ..., "returns nothing yet"),
     "text": (lambda x, w: "done", "holds text"),
     "a number": (lambda x, w: 3.0, r"returns an array of shape \(\)"),
+    "a masked result": (_masks, "is a masked array"),
     "too many axes": (lambda x, w: np.zeros((1, 1, 5, 5)), r"shape \(1, 1, 5, 5\)"),
     "wrong size": (lambda x, w: x, "has shape"),
     "no arguments": (lambda: 1, "raised `TypeError`"),
@@ -285,6 +354,43 @@ def test_whatever_a_function_does_becomes_a_sentence(function, words):
     assert re.search(words, verdict.message), verdict.message
 
 
+@by_key(WRITTEN)
+def test_a_number_instead_of_an_array_is_told_the_shape(exercise):
+    message = exercise.check(lambda *operands: np.float64(3)).message
+    assert "shape ()" in message
+    assert "could not be looked at" not in message
+
+
+def test_numpy_is_left_as_it_was():
+    def slide(x, w):
+        np.seterr(all="ignore")
+        return solution(get("window-slide"))(x, w)
+
+    before = np.geterr()
+    assert get("window-slide").check(slide).passed
+    assert np.geterr() == before
+
+
+def test_an_interruption_passes_through():
+    """Else a function that runs for ever could not be stopped."""
+
+    def slide(x, w):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        get("window-slide").check(slide)
+
+
+def test_backticks_of_the_reader_stay_out_of_the_markup():
+    def slide(x, w):
+        raise ValueError("one ` and another ``")
+
+    verdict = get("window-slide").check(slide)
+    assert verdict.message.count("`") % 2 == 0
+    assert "one ' and another ''" in Tags(verdict._repr_html_()).text
+    assert verdict._repr_html_().count("<code>ValueError</code>") == 1
+
+
 def test_an_error_whose_message_raises():
     class Nasty(Exception):
         def __str__(self):
@@ -293,7 +399,8 @@ def test_an_error_whose_message_raises():
     def slide(x, w):
         raise Nasty
 
-    assert not get("window-slide").check(slide).passed
+    verdict = get("window-slide").check(slide)
+    assert "your function raised `Nasty` (line 2" in verdict.message
 
 
 # ---- hostile answers -------------------------------------------------------------------------
@@ -370,8 +477,17 @@ def test_a_verdict_shows_the_same_words_everywhere():
     assert "<details" not in right._repr_html_()
 
 
+def test_who_has_not_begun_is_invited_not_judged():
+    for exercise in (get("weight-how-many"), get("window-slide")):
+        answer = ... if exercise.kind == "number" else run(exercise.starter)["slide"]
+        verdict = exercise.check(answer)
+        assert str(verdict).startswith("Your turn. ")
+        assert "<strong>" not in verdict._repr_html_()
+        assert not verdict
+
+
 def test_a_verdict_has_no_colour_of_its_own():
-    for answer, state in ((6, "wrong"), (12, "right")):
+    for answer, state in ((6, "wrong"), (12, "right"), (..., "open")):
         source = get("weight-how-many").check(answer)._repr_html_()
         assert f'class="cg-verdict cg-verdict--{state}"' in source
         colours = re.findall(r"#[0-9a-fA-F]{3,8}\b|rgb|color: *\w+|background", source)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from itertools import product
 
 import numpy as np
@@ -117,6 +119,26 @@ def test_the_shapes_make_the_geometry_again(geometry):
         geometry.padding_mode,
     )
     assert again == geometry
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
+def test_a_copy_has_index_maps_that_nobody_can_write_into(again):
+    geometry = ConvGeometry(C=1, H=5, W=5, O=1, KH=3, KW=3, padding=1)
+    assert not geometry.rows.flags.writeable  # made here, so that there is something to copy
+    copied = again(geometry)
+    assert copied == geometry and hash(copied) == hash(geometry)
+    for name in ("rows", "cols", "padded_rows", "padded_cols"):
+        assert_array_equal(getattr(copied, name), getattr(geometry, name))
+        assert not getattr(copied, name).flags.writeable
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_reflection_goes_back_and_forth_as_far_as_one_asks(size):
+    """NumPy reflects again and again where the border is wider than the image."""
+    sizes = {"C": 1, "H": size, "W": 3, "O": 1, "KH": 1, "KW": 1}
+    geometry = ConvGeometry(**sizes, padding_mode="reflect")
+    reflected = np.pad(np.arange(size), 20, mode="reflect")
+    assert [geometry.cell(h, 0)[0] for h in range(-20, size + 20)] == reflected.tolist()
 
 
 def test_same_puts_the_odd_cell_at_the_end():

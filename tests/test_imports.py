@@ -19,9 +19,10 @@ PACKAGE = Path(convgrad.__file__).parent
 # package finds its place here first.  ``loops`` shares nothing with the others but the index map,
 # so that it can judge them.
 RUNGS = {"loops", "padding", "windows", "im2col", "correlate", "grouped"}
-CORE = {"geometry", *RUNGS}
+CORE = {"geometry", "operands", *RUNGS}
 KNOWS: dict[str, set[str]] = {
     "geometry": set(),
+    "operands": {"geometry"},
     "loops": {"geometry"},
     "padding": {"geometry"},
     "windows": {"geometry", "padding"},
@@ -192,6 +193,13 @@ def test_the_blocker_blocks(library):
     result = run_python(ALONE.replace("import numpy as np", f"import {library}"))
     assert result.returncode != 0
     assert f"this Python has no {library}" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["style", "grids", "chapters", "cover"])
+def test_without_matplotlib_the_figures_say_what_to_install(name):
+    blocker, _, _ = ALONE.partition("import numpy")
+    result = run_python(f"{blocker}import convgrad.figures.{name}")
+    assert 'pip install "convgrad[figures]"' in result.stderr.splitlines()[-1]
 
 
 def test_importing_the_package_imports_no_optional_library():

@@ -284,3 +284,13 @@ def test_one_call_gives_every_image_its_own_share(geometry, seed):
     one = replace(geometry, N=1)
     for n, share in enumerate(shares):
         assert_array_equal(share, loops.grad_weight(g[n : n + 1], x[n : n + 1], one))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_without_an_image_there_is_still_a_type(dtype):
+    geometry = ConvGeometry(N=0, C=2, H=3, W=3, O=4, KH=2, KW=2, groups=2)
+    x, g = np.ones(geometry.x_shape, dtype), np.ones(geometry.output_shape, dtype)
+    nothing = np.zeros(geometry.weight_shape, dtype)
+    for rung in IMPLEMENTATIONS.values():
+        assert_array_equal(rung.grad_weight(g, x, geometry), nothing, strict=True)
+    assert_array_equal(grad_weight_per_image(g, x, geometry), nothing[None][:0], strict=True)

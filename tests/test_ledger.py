@@ -221,6 +221,55 @@ def test_float16_adds_up_in_float32():
     assert ledger.accumulate(geometry, "weight", x=x, grad_output=g) == 0
 
 
+DTYPES = ("float16", "float32", "int8", "complex64")
+SMALL = ConvGeometry(N=2, C=1, H=3, W=3, O=2, KH=2, KW=2, padding=((1, 0), (0, 0)))
+
+
+@pytest.mark.parametrize("dtypes", list(itertools.product(DTYPES, repeat=3)), ids=" ".join)
+def test_types_are_those_of_the_front_door(dtypes):
+    """Every mixture of types gives the same numbers in the same type as conv2d_backward."""
+    x, weight, g = (
+        (100 * (a + 1j if "complex" in dtype else a) / 4).astype(dtype)
+        for a, dtype in zip(integer_arrays(SMALL, seed=7), dtypes, strict=True)
+    )
+    gradients = conv2d_backward(g, x, weight, padding=SMALL.padding)
+    for target, expected in zip(("input", "weight", "bias"), gradients, strict=True):
+        total = ledger.accumulate(SMALL, target, x=x, weight=weight, grad_output=g)
+        assert_array_equal(total, expected, strict=True)
+
+
+def test_products_do_not_wrap_around():
+    c = next(ledger.contributions(ConvGeometry(C=1, H=1, W=1, O=1, KH=1, KW=1)))
+    hundred = np.full((1, 1, 1, 1), 100, np.int8)
+    for factor in (hundred, hundred.tolist()):
+        assert ledger.product(c, "weight", x=factor, grad_output=factor) == 10_000
+        assert ledger.product(c, "input", weight=factor, grad_output=factor) == 10_000
+    half = np.full((1, 1, 1, 1), 300, np.float16)
+    assert ledger.product(c, "weight", x=half, grad_output=half) == 90_000
+
+
+def test_without_the_operand_itself_the_sum_is_whole():
+    """Whether the weight is real is not known where only x and a complex g are given."""
+    x, weight, g = integer_arrays(SMALL, seed=8)
+    alone = ledger.accumulate(SMALL, "weight", x=x, grad_output=g * (1 + 2j))
+    together = ledger.accumulate(SMALL, "weight", x=x, weight=weight, grad_output=g * (1 + 2j))
+    assert_array_equal(alone, together * (1 + 2j), strict=True)
+    assert together.dtype == np.float64
+
+
+def test_infinities_travel_without_warnings():
+    x, weight, g = integer_arrays(SMALL, seed=9)
+    x[0, 0, 0, 0] = weight[0, 0, 0, 0] = np.inf  # warnings are errors in these tests
+    huge = (1e200 * g).astype(np.float64)
+    operands = {"x": 1e200 * x, "weight": weight, "grad_output": huge}
+    for target in ("weight", "input"):
+        total = ledger.accumulate(SMALL, target, include_padding=True, **operands)
+        assert not np.isfinite(total).all()
+        for c in ledger.contributions(SMALL, target, include_padding=True):
+            ledger.product(c, target, **operands)
+    assert not np.isfinite(ledger.kernel_share(SMALL, huge, weight, 0)).all()
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "words"),
     [
@@ -239,6 +288,32 @@ def test_float16_adds_up_in_float32():
             ),
             IndexError,
             "numbered 0 to 5",
+        ),
+        (lambda: ledger.contributions(MIXED, np.array(["x", "y"])), ValueError, "target is array"),
+        (
+            lambda: ledger.accumulate(MIXED, "bias", grad_output=np.ma.ones(MIXED.output_shape)),
+            TypeError,
+            "grad_output is a masked array",
+        ),
+        (
+            lambda: ledger.accumulate(MIXED, "bias", grad_output=[[1, 2], [3]]),
+            ValueError,
+            "rows differ in length",
+        ),
+        (
+            lambda: ledger.accumulate(MIXED, "bias", grad_output=np.full((2, 6, 2, 2), "1")),
+            TypeError,
+            "grad_output holds <U1",
+        ),
+        *(
+            (
+                lambda o=o: ledger.kernel_share(
+                    MIXED, np.ones(MIXED.output_shape), np.ones(MIXED.weight_shape), o
+                ),
+                TypeError,
+                "needed is the number of a kernel, 0 to 5",
+            )
+            for o in (0.0, "0", False)
         ),
     ],
 )

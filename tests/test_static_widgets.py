@@ -11,6 +11,7 @@ import sys
 import textwrap
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -46,6 +47,20 @@ def entry(**state):
         "fallback": "<p>three</p>",
     }
     return {"model_name": "AnyModel", "model_module": "anywidget", "state": {**kernel, **state}}
+
+
+def test_a_lost_output_is_a_warning(extension, monkeypatch):
+    from docutils import nodes, utils
+
+    warnings = []
+    monkeypatch.setattr(extension.logger, "warning", lambda *message, **_: warnings.append(message))
+    document = utils.new_document("page")
+    for shown in (nodes.literal_block("8.0", "8.0"), extension.static_widget(), None):
+        output = nodes.container(classes=["cell_output"])
+        output += [shown] if shown is not None else [nodes.container()]
+        document += output
+    extension.MissOutputs.run(SimpleNamespace(document=document))
+    assert len(warnings) == 1
 
 
 # ---- the steps ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -314,6 +315,21 @@ def test_every_pin_is_exact_and_said_once():
     names = [re.sub(r"[-_.]+", "-", match[1]).lower() for match in exact if match]
     assert len(names) == len(set(names))
     assert "torch==2.13.0" in direct
+
+
+def test_every_pinned_version_takes_the_oldest_python():
+    """A machine's Python may be the first 3.11: Debian 12 has 3.11.2."""
+    specifiers = pytest.importorskip("packaging.specifiers")
+    pinned = requirement_lines("requirements.txt")[1:] + requirement_lines("constraints.txt")
+    for pin in pinned:
+        name, number = pin.split("==")
+        try:
+            found = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # another platform's
+        takes = found.metadata["Requires-Python"]
+        if found.version.split("+")[0] == number and takes:
+            assert "3.11.0" in specifiers.SpecifierSet(takes), f"{pin} needs Python {takes}"
 
 
 def test_the_lock_file_names_no_address():

@@ -327,9 +327,42 @@ def test_the_fallback_follows_python_but_not_the_browser(player: ContributionPla
 
 
 def test_the_fallback_shows_padding_hatched() -> None:
+    """Example A: a 1×1 image in the middle of 5×5 cells; the hatch is everywhere but there."""
+    seen = Outline(ContributionPlayer(example("A")).fallback).seen
+    drawn = [dict(attrs) for _, attrs in seen]
+    (hatch,) = [attrs for attrs in drawn if attrs.get("class") == "hatch"]
+    (image,) = [attrs for attrs in drawn if attrs.get("class") == "image"]
+    ends = []
+    for x, y, dx, dy in re.findall(r"M(\d+) (\d+)l(\d+) (-\d+)", hatch["d"]):
+        ends += [(int(x), int(y)), (int(x) + int(dx), int(y) + int(dy))]
+        assert int(dx) == -int(dy) > 0
+    left, top = (min(numbers) for numbers in zip(*ends, strict=True))
+    side = int(image["width"])
+    assert (int(image["x"]), int(image["y"])) == (left + 2 * side, top + 2 * side)
+    assert all(left <= x <= left + 5 * side and top <= y <= top + 5 * side for x, y in ends)
+    unpadded = Outline(ContributionPlayer(example("B")).fallback).seen
+    assert not any(dict(attrs).get("class") == "hatch" for _, attrs in unpadded)
+
+
+def test_two_fallbacks_can_share_a_page() -> None:
+    """Nothing in them is named by an id, which a page may hold only once."""
     html = ContributionPlayer(example("A")).fallback
-    kinds = [attrs.get("class") or "" for tag, attrs in Outline(html).seen if tag == "rect"]
-    assert sum("pad" in kind.split() for kind in kinds) == 24
+    assert " id=" not in html
+    assert "url(#" not in html
+
+
+def test_the_fallback_keeps_the_room_of_the_live_player() -> None:
+    """A taller player says so, and on paper or without scripts no room is kept."""
+    rooms = {}
+    for target in TARGETS:
+        html = ContributionPlayer(example("B"), target=target).fallback
+        style = next(attrs for tag, attrs in Outline(html).seen if tag == "figure")["style"]
+        wide, narrow = map(int, re.fullmatch(r"--wide:(\d+)px;--narrow:(\d+)px", style).groups())
+        rooms[target] = wide
+        assert narrow > 0
+        for rule in re.findall(r"@media ([^{]*)\{[^}]*min-height", html):
+            assert rule.startswith("screen and (scripting:enabled)")
+    assert rooms["bias"] < rooms["weight"] < rooms["input"]
 
 
 # ---- files and installation ------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Arguments arrive here as people have them (lists, integers, one image without a batch, any
 memory layout) and leave as the compute type and the four axes that every implementation
-expects.  Shapes are checked by :class:`~convgrad.geometry.ConvGeometry`, types here, once.
+expects.  Shapes are checked by :class:`~convgrad.geometry.ConvGeometry`, types by
+:mod:`convgrad.operands`, once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from . import correlate, grouped, im2col, loops, windows
 from .geometry import ConvGeometry, ShapeError
+from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = ["FASTEST", "IMPLEMENTATIONS", "Implementation", "conv2d", "conv2d_backward"]
 
@@ -26,7 +28,9 @@ class Implementation:
 
     ``forward(x, weight, geometry)``, ``grad_input(grad_output, weight, geometry)``,
     ``grad_weight(grad_output, x, geometry)`` and ``grad_bias(grad_output, geometry)`` take
-    arrays with four axes that share one floating-point type.
+    arrays with four axes that share one floating-point type.  They trust their caller: shapes
+    that do not fit may be broadcast without a word, so check them with ``geometry.require`` or
+    come through the front door.
     """
 
     name: str
@@ -80,25 +84,23 @@ def conv2d(
     Returns y, (N, O, OH, OW), or (O, OH, OW) for one image.  Its type is NumPy's common type of
     the operands, integers and booleans counting as float64; float16 is summed in float32.
     Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do not fit,
-    TypeError for arrays that hold no numbers.
+    ValueError for an unknown implementation, TypeError for arrays that hold no numbers.
 
     >>> conv2d([[[[1, 2, 3], [4, 5, 6], [6, 7, 8]]]], [[[[1, 1], [2, 2]]]])
     array([[[[21., 27.],
              [35., 41.]]]])
     """
     operands = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
-    (x, weight, *biases), dtype = _common(_numbers(**operands))
+    (x, weight, *biases), dtype = common(_numbers(**operands))
     x, batched = _as_batch(x)
-    geometry = ConvGeometry.of(
-        x.shape, weight.shape, stride, padding, dilation, groups, padding_mode
-    )
+    geometry = _geometry(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     for b in biases:
         geometry.require(bias=b)
-    with _quiet():
+    with quiet():
         y = _implementation(implementation).forward(x, weight, geometry)  # n o p q
         for b in biases:
             y = y + b[:, None, None]
-        return _finish(y if batched else y[0], dtype)
+        return finish(y if batched else y[0], dtype)
 
 
 def conv2d_backward(
@@ -121,8 +123,9 @@ def conv2d_backward(
 
     The gradients have the shapes of x, weight and bias.  Their type is the common type of all
     three operands, by the rules of conv2d.  Complex ones follow PyTorch's convention
-    (grad_weight = Σ g · conj(x)), and the gradient of a real operand is real.  Inputs are only
-    read, and every result has memory of its own.  Raises as conv2d does.
+    (grad_weight = Σ g · conj(x)), and the gradient of a real operand is real; grad_bias, whose
+    operand is not known here, is complex where that common type is.  Inputs are only read, and
+    every result has memory of its own.  Raises as conv2d does.
 
     >>> x = [[[[1, 2, 3], [4, 5, 6], [6, 7, 8]]]]
     >>> grad_input, grad_weight, grad_bias = conv2d_backward(
@@ -133,68 +136,32 @@ def conv2d_backward(
     """
     want_input, want_weight, want_bias = _mask(output_mask)
     given = _numbers(grad_output=grad_output, x=x, weight=weight)
-    (grad_output, x, weight), dtype = _common(given)
-    _, input_dtype, weight_dtype = (dtype if a.dtype.kind == "c" else _real(dtype) for a in given)
+    (grad_output, x, weight), dtype = common(given)
+    _, input_dtype, weight_dtype = (gradient_type(dtype, operand) for operand in given)
     x, batched = _as_batch(x)
-    geometry = ConvGeometry.of(
-        x.shape, weight.shape, stride, padding, dilation, groups, padding_mode
-    )
+    geometry = _geometry(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     grad_output = _upstream(grad_output, geometry, batched)
     rule = _implementation(implementation)
     grad_input = grad_weight = grad_bias = None
-    with _quiet():
+    with quiet():
         # conj() is the array itself where it is real
         if want_input:
             grad_input = rule.grad_input(grad_output, weight.conj(), geometry)
-            grad_input = _finish(grad_input if batched else grad_input[0], input_dtype)
+            grad_input = finish(grad_input if batched else grad_input[0], input_dtype)
         if want_weight:
             grad_weight = rule.grad_weight(grad_output, x.conj(), geometry)
-            grad_weight = _finish(grad_weight, weight_dtype)
+            grad_weight = finish(grad_weight, weight_dtype)
         if want_bias:
-            grad_bias = _finish(rule.grad_bias(grad_output, geometry), dtype)
+            grad_bias = finish(rule.grad_bias(grad_output, geometry), dtype)
     return grad_input, grad_weight, grad_bias
 
 
 # ---- what comes in ---------------------------------------------------------------------------
 
-_TYPES = ("float16", "float32", "float64", "complex64", "complex128")
-
 
 def _numbers(**operands: Any) -> list[np.ndarray]:
-    """Every operand as an array of a type in ``_TYPES``; whole numbers become float64."""
-    return [_number_array(name, value) for name, value in operands.items()]
-
-
-def _common(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], np.dtype]:
-    """The arrays in one type to compute in, and the type that the result gets."""
-    result = np.result_type(*arrays)
-    # half precision holds the result; its sums would stop at 2048 and overflow at 65504
-    compute = np.dtype(np.float32) if result == np.float16 else result
-    with _quiet():
-        return [array.astype(compute, copy=False) for array in arrays], result
-
-
-def _number_array(name: str, value: Any) -> np.ndarray:
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array: a convolution reads every cell; fill the masked ones "
-            f"first, for example with {name}.filled(0)"
-        )
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ShapeError(
-            f"{name} is a nested list whose rows differ in length: needed is a full block of "
-            "numbers; pad the short rows or cut the long ones"
-        ) from None
-    if array.dtype.kind in "biu":
-        return array.astype(np.float64)
-    if array.dtype.newbyteorder("=") not in map(np.dtype, _TYPES):
-        raise TypeError(
-            f"{name} holds {array.dtype}: needed are numbers, that is integers, booleans or one "
-            f"of {', '.join(_TYPES)}; convert it, for example with np.asarray({name}, float)"
-        )
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    """Every operand as an array of numbers."""
+    return [number_array(name, value) for name, value in operands.items()]
 
 
 def _as_batch(x: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -205,6 +172,19 @@ def _as_batch(x: np.ndarray) -> tuple[np.ndarray, bool]:
             "for one image; reshape it, for one grey image with x[None, None]"
         )
     return (x, True) if x.ndim == 4 else (x[None], False)
+
+
+def _geometry(x: np.ndarray, weight: np.ndarray, batched: bool, *arguments: Any) -> ConvGeometry:
+    """The geometry of these operands and the arguments stride … padding_mode."""
+    try:
+        return ConvGeometry.of(x.shape, weight.shape, *arguments)
+    except ShapeError as error:
+        if batched or weight.ndim != 4:
+            raise
+        raise ShapeError(
+            f"{error} (the 3 axes of x are read as one image, (C, H, W); for a batch of grey "
+            "images use x[:, None])"
+        ) from None
 
 
 def _upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) -> np.ndarray:
@@ -222,13 +202,17 @@ def _upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) ->
 
 
 def _mask(output_mask: Sequence[bool]) -> tuple[bool, ...]:
-    mask = tuple(map(bool, output_mask)) if np.iterable(output_mask) else ()
-    if len(mask) != 3:
+    mask = output_mask.tolist() if isinstance(output_mask, np.ndarray) else output_mask
+    if not isinstance(mask, Sequence) or len(mask) != 3 or not all(map(_is_flag, mask)):
         raise ShapeError(
             f"output_mask is {output_mask!r}: needed are three of True and False, for "
             "(grad_input, grad_weight, grad_bias)"
         )
-    return mask
+    return tuple(map(bool, mask))
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1)
 
 
 def _implementation(name: str | None) -> Implementation:
@@ -239,25 +223,3 @@ def _implementation(name: str | None) -> Implementation:
             f"implementation is {name!r}: use one of {', '.join(map(repr, IMPLEMENTATIONS))}, "
             f"or None for the fastest, {FASTEST!r}"
         ) from None
-
-
-# ---- what goes out ---------------------------------------------------------------------------
-
-
-def _quiet() -> np.errstate:
-    """Infinities and nan travel through the sums as IEEE 754 says, without warnings."""
-    return np.errstate(over="ignore", under="ignore", invalid="ignore")
-
-
-def _real(dtype: np.dtype) -> np.dtype:
-    """The type of the real part."""
-    return np.empty(0, dtype).real.dtype
-
-
-def _finish(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """The result in its final type, contiguous, and in memory of its own."""
-    if result.dtype.kind == "c" and dtype.kind != "c":
-        result = result.real  # the gradient of a real operand
-    if result.dtype == dtype and result.flags.c_contiguous and result.flags.owndata:
-        return result
-    return result.astype(dtype, order="C")

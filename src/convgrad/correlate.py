@@ -27,12 +27,13 @@ __all__ = [
 
 
 def swapped(geometry: ConvGeometry) -> ConvGeometry:
-    """The geometry of the convolution that computes grad_weight: x searched with g.
+    """The sizes of the convolution that computes grad_weight: g slid over x.
 
-    Images become channels (they are summed over), channels become images (each is a result of
-    its own), and the kernel is as large as the output was.  In h = stride·p + dilation·i the
-    output index p now counts taps and the tap index i counts outputs, so stride and dilation
-    change places.  Its output is larger than the kernel by ``geometry.surplus``.
+    Images become channels (they are summed over), channels become images (each
+    is a result of its own), and the kernel is as large as the output was.  In
+    h = stride·p + dilation·i the output index p now counts taps and the tap
+    index i counts outputs, so stride and dilation change places.  Its output is
+    larger than the kernel by the surplus.
     """
     return ConvGeometry(
         N=geometry.CG,
@@ -50,16 +51,21 @@ def swapped(geometry: ConvGeometry) -> ConvGeometry:
     )
 
 
-def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂weight, (O, C/G, KH, KW): x convolved with g, stride ⇄ dilation, then cropped."""
+def grad_weight(
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂weight, (O, C/G, KH, KW): x searched with g, then cropped."""
     if geometry.N == 0:  # without an image there is no channel to sum over
         return np.zeros(geometry.weight_shape, np.result_type(grad_output, x))
     search = swapped(geometry)
-    images = split_groups(x, 1, geometry).transpose(2, 1, 0, 3, 4)  # c k n h v
+    images = split_groups(x, 1, geometry)  # n k c h v
+    images = images.transpose(2, 1, 0, 3, 4)  # c k n h v
     images = images.reshape(search.x_shape)  # c (k n) h v
     kernels = grad_output.swapaxes(0, 1)  # o n p q
-    taps = forward(images, kernels, search)  # c o i j, with surplus rows and columns
-    # where the leftover holds another dilation step, the search finds taps that do not exist
+    taps = forward(images, kernels, search)  # c o i j, and the surplus
+    # a leftover that holds one more dilation step makes taps that do not exist
     return taps[:, :, : geometry.KH, : geometry.KW].swapaxes(0, 1)  # o c i j
 
 

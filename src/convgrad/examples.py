@@ -102,6 +102,13 @@ def _small_integers(geometry: ConvGeometry) -> Arrays:
     )
 
 
+def _three_images(geometry: ConvGeometry) -> Arrays:
+    """Scattered small integers: a pattern would make images, channels or kernels look alike."""
+    rng = np.random.default_rng(4)
+    shapes = geometry.x_shape, geometry.weight_shape, geometry.bias_shape, geometry.output_shape
+    return Arrays(*(rng.integers(-3, 5, size=shape).astype(np.float64) for shape in shapes))
+
+
 def _tracker(geometry: ConvGeometry) -> Arrays:
     """Three search images with the template cut out of each at another place."""
     rng = np.random.default_rng(0)
@@ -164,7 +171,7 @@ EXAMPLES: dict[str, Example] = {
             "Three images, two groups",
             "Each group's weight gradient is the sum of three images' shares.",
             ConvGeometry(N=3, C=4, H=5, W=4, O=6, KH=3, KW=2, groups=2),
-            _small_integers,
+            _three_images,
         ),
         Example(
             "E",

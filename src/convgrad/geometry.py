@@ -11,17 +11,22 @@ The size formula is PyTorch's (documentation of ``torch.nn.Conv2d``, section "Sh
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PADDING_MODES", "ConvGeometry", "GeometryError", "ShapeError"]
+__all__ = ["LARGEST", "PADDING_MODES", "ConvGeometry", "GeometryError", "ShapeError", "short"]
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+# No number of a geometry is larger, nor has a padded map more cells: far beyond what memory holds,
+# and small enough that no index overflows.
+LARGEST = 2**31 - 1
 
 Pair = tuple[int, int]
 
@@ -86,7 +91,12 @@ class ConvGeometry:
             )
         put(self, "padding", self._normal_padding(self.padding))
         self._check_border()
+        self._check_cells()
         self._check_span()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy is made from: the index maps are made anew, read-only like these."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def of(
@@ -205,10 +215,10 @@ class ConvGeometry:
     # ---- the index map -------------------------------------------------------------------
 
     def source(self, p: Any, q: Any, i: Any, j: Any) -> tuple[Any, Any]:
-        """Input coordinates ``(h, v)`` that tap ``(i, j)`` reads for output cell ``(p, q)``.
+        """The place (h, v) that tap (i, j) reads for output cell (p, q).
 
-        They lie outside the image where the tap is on padding; :meth:`cell` says what is
-        read there.  Integers or integer arrays, which broadcast.
+        It lies outside the image where the tap is on padding; the method cell says
+        what is read there.  Integers or integer arrays, which broadcast.
         """
         (top, _), (left, _) = self.padding
         h = self.stride[0] * p + self.dilation[0] * i - top
@@ -271,6 +281,8 @@ class ConvGeometry:
             "grad_output": (self.output_shape, "(N, O, OH, OW), the shape of conv2d's output"),
         }
         for name, array in arrays.items():
+            if name not in needed:
+                raise TypeError(f"no array is called {name!r}: there are {', '.join(needed)}")
             shape, letters = needed[name]
             if np.shape(array) != shape:
                 raise ShapeError(
@@ -289,13 +301,13 @@ class ConvGeometry:
             f"{self.O} {kernels} {self.KH}×{self.KW}",
         ]
         if self.stride != (1, 1):
-            words.append(f"stride {_short(self.stride)}")
+            words.append(f"stride {short(self.stride)}")
         if self.padding != ((0, 0), (0, 0)):
-            words.append(f"padding {_short(tuple(map(_short, self.padding)))}")
+            words.append(f"padding {short(tuple(map(short, self.padding)))}")
             if self.padding_mode != "zeros":
                 words.append(f"{self.padding_mode} padding")
         if self.dilation != (1, 1):
-            words.append(f"dilation {_short(self.dilation)}")
+            words.append(f"dilation {short(self.dilation)}")
         if self.groups != 1:
             words.append(f"{self.groups} groups")
         return ", ".join(words)
@@ -317,10 +329,10 @@ class ConvGeometry:
         for letter, meaning in (("C", "input"), ("O", "output")):
             channels = getattr(self, letter)
             if channels % self.groups:
-                divisors = [g for g in range(1, channels + 1) if channels % g == 0]
                 raise GeometryError(
                     f"{channels} {meaning} channels do not divide into {self.groups} groups: "
-                    f"use groups out of {divisors} or change {letter}"
+                    f"use groups out of {_common_divisors(self.C, self.O)}, which divide C and O, "
+                    f"or change {letter}"
                 )
 
     def _normal_padding(self, padding: Any) -> tuple[Pair, Pair]:
@@ -351,7 +363,7 @@ class ConvGeometry:
             )
         if self.stride != (1, 1):
             raise GeometryError(
-                f"padding='same' with stride {_short(self.stride)}: the output cannot have the "
+                f"padding='same' with stride {short(self.stride)}: the output cannot have the "
                 "input's size; use stride 1 or give the padding in numbers"
             )
         # PyTorch puts the odd cell at the end: total d(k − 1), the smaller half first.
@@ -360,26 +372,37 @@ class ConvGeometry:
         return rows, cols
 
     def _check_border(self) -> None:
-        """Reflection needs cells to reflect; PyTorch has the same two limits."""
-        limits = {"reflect": -1, "circular": 0}
-        if self.padding_mode not in limits:
-            return
-        for axis, size, pair in zip("HW", (self.H, self.W), self.padding, strict=True):
-            most = size + limits[self.padding_mode]
+        for axis, most, pair in zip("HW", self._widest_border(), self.padding, strict=True):
             if max(pair) > most:
                 raise GeometryError(
                     f"padding {max(pair)} with padding_mode {self.padding_mode!r} and "
-                    f"{axis} = {size}: at most {most} cells can be copied; pad less or use "
-                    "padding_mode 'replicate' or 'zeros'"
+                    f"{axis} = {getattr(self, axis)}: at most {most} cells can be copied; "
+                    "pad less or use padding_mode 'replicate' or 'zeros'"
                 )
+
+    def _widest_border(self) -> tuple[float, float]:
+        """Reflection needs cells to reflect; PyTorch has the same two limits."""
+        spare = {"reflect": 1, "circular": 0}.get(self.padding_mode, -math.inf)
+        return self.H - spare, self.W - spare
+
+    def _check_cells(self) -> None:
+        height, width = self.padded_size
+        if height * width > LARGEST:  # before any index map is made
+            raise GeometryError(
+                f"the padded input is {height}×{width}: needed are at most {LARGEST} cells; "
+                "pad less or use a smaller input"
+            )
 
     def _check_span(self) -> None:
         missing = [need - have for need, have in zip(self.span, self.padded_size, strict=True)]
         if max(missing) <= 0:
             return
         each_side = (max(missing) + 1) // 2
-        dilated = f" with dilation {_short(self.dilation)}" if self.dilation != (1, 1) else ""
+        dilated = f" with dilation {short(self.dilation)}" if self.dilation != (1, 1) else ""
         mend = f"pad by {each_side} more on each side"
+        borders = zip(self._widest_border(), self.padding, strict=True)
+        if any(max(pair) + each_side > most for most, pair in borders):
+            mend += " with padding_mode 'zeros'"  # this mode has no cells left to copy
         if self.padded_size[0] >= self.KH and self.padded_size[1] >= self.KW:
             mend += " or use dilation 1"
         else:
@@ -400,6 +423,12 @@ _SIZES = {
 }
 
 
+def _common_divisors(a: int, b: int) -> list[int]:
+    both = math.gcd(a, b)
+    small = [d for d in range(1, math.isqrt(both) + 1) if both % d == 0]
+    return sorted({*small, *(both // d for d in small)})
+
+
 def _read_only(index: np.ndarray) -> np.ndarray:
     """Index maps are shared by everybody who asks, so nobody may write into them."""
     index.flags.writeable = False
@@ -413,8 +442,9 @@ def _image_index(index: np.ndarray, size: int, padding_mode: str) -> np.ndarray:
     if padding_mode == "replicate":
         return np.clip(index, 0, size - 1)
     if padding_mode == "reflect":
-        # the border cell itself is not repeated: −1 → 1, size → size − 2
-        return np.where(index < 0, -index, np.where(index >= size, 2 * (size - 1) - index, index))
+        # back and forth without repeating the border cell: −1 → 1, size → size − 2
+        period = max(2 * (size - 1), 1)
+        return np.minimum(index % period, -index % period)
     return np.where((index < 0) | (index >= size), -1, index)
 
 
@@ -432,6 +462,8 @@ def _integer(name: str, value: Any, least: int) -> int:
         if least == 0 and name.startswith("padding"):
             hint = "; to crop instead, slice x, for example x[..., 1:-1, 1:-1]"
         raise GeometryError(f"{name} is {number}: needed is at least {least}{hint}")
+    if number > LARGEST:
+        raise GeometryError(f"{name} is {number}: needed is at most {LARGEST}")
     return number
 
 
@@ -439,16 +471,17 @@ def _pair(name: str, value: Any, least: int = 1, spread: bool = True) -> Pair:
     value = _plain(value)
     if spread and not isinstance(value, Sequence):
         value = (value, value)
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
-        raise GeometryError(f"{name} is {value!r}: needed is an int or a pair (height, width)")
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != 2:
+        needed = "an int or a pair (height, width)" if spread else "a pair (before, after)"
+        raise GeometryError(f"{name} is {value!r}: needed is {needed}")
     return _integer(name, value[0], least), _integer(name, value[1], least)
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as the lists and numbers they hold; anything else as it is."""
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    """Arrays and tensors as the lists and numbers they hold; anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _short(pair: tuple[Any, Any]) -> str:
+def short(pair: tuple[Any, Any]) -> str:
     """A pair as people write it: one value where both are alike."""
     return str(pair[0]) if pair[0] == pair[1] else f"({pair[0]}, {pair[1]})"

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import windows
-from .correlate import swapped
+from . import correlate, windows
 from .geometry import ConvGeometry
 from .windows import grad_bias
 
@@ -91,19 +90,17 @@ def grad_weight_per_image(
 ) -> np.ndarray:
     """Every image's own share of grad_weight, (N, O, C/G, KH, KW), by one convolution.
 
-    The "batch × groups" trick in its general form: N·G groups, one for each image and group,
-    each searching its part of one image with its part of that image's g (stride ⇄ dilation,
-    then cropped, as in :func:`convgrad.correlate.grad_weight`).
+    The "batch × groups" trick in its general form: all images side by side as the channels of
+    a single one with N·G groups, so that nothing is summed over n.
     """
-    N, G, O, CG = geometry.N, geometry.groups, geometry.O, geometry.CG
+    N, C, O = geometry.N, geometry.C, geometry.O
     if N == 0:
         return np.zeros((0, *geometry.weight_shape), np.result_type(grad_output, x))
-    search = replace(swapped(geometry), O=N * O, groups=N * G)
-    images = x.reshape(N * G, CG, geometry.H, geometry.W)  # (n k) c h v
-    kernels = grad_output.reshape(N * O, 1, geometry.OH, geometry.OW)  # (n o) 1 p q
-    taps = windows.forward(images.swapaxes(0, 1), kernels, search)  # c (n o) i j, with the surplus
-    taps = taps[:, :, : geometry.KH, : geometry.KW]
-    return taps.reshape(CG, N, O, geometry.KH, geometry.KW).transpose(1, 2, 0, 3, 4)  # n o c i j
+    side_by_side = replace(geometry, N=1, C=N * C, O=N * O, groups=N * geometry.groups)
+    images = x.reshape(side_by_side.x_shape)  # 1 (n c) h v
+    upstream = grad_output.reshape(side_by_side.output_shape)  # 1 (n o) p q
+    shares = correlate.grad_weight(upstream, images, side_by_side)  # (n o) c i j
+    return shares.reshape(N, *geometry.weight_shape)  # n o c i j
 
 
 def _one_block(geometry: ConvGeometry) -> ConvGeometry:

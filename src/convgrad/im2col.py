@@ -4,7 +4,9 @@ Trades memory for speed: the fastest way here (on layer "3×3" the backward pass
 as long as PyTorch's), at a peak of 4.5 MB for an x of 0.4 MB.
 
 ``unfold`` copies each input cell once for every tap that reads it; after that the convolution
-and both gradients are plain matrix products, which is what processors do best.
+and both gradients are plain matrix products, which is what processors do best.  (Libraries for
+them spare themselves the special cases of complex numbers: a sum with an infinity in it may come
+out as nan + nan·j, where the other ways keep what can be known, such as inf + nan·j.)
 """
 
 from __future__ import annotations

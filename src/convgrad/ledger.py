@@ -23,12 +23,15 @@ on it; ``loops`` computes the same sums and is tested to agree with it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from . import windows
 from .geometry import ConvGeometry
+from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = [
     "ORDERS",
@@ -103,7 +106,8 @@ def _contributions(
 ) -> Iterator[Contribution]:
     for index in _nest(geometry, letters):
         n, o, c, p, q, i, j = (index[letter] for letter in "nocpqij")
-        cell = _cell(geometry, p, q, i, j)
+        h, v = geometry.source(p, q, i, j)
+        cell = geometry.cell(h, v)
         if cell is None and not include_padding:
             continue
         channel = geometry.channel(o, c)
@@ -111,7 +115,6 @@ def _contributions(
             lands = (o, c, i, j)
         else:
             lands = None if cell is None else (n, channel, *cell)
-        h, v = geometry.source(p, q, i, j)
         yield Contribution(n, o, c, p, q, i, j, h, v, cell, lands, channel)
 
 
@@ -138,11 +141,6 @@ def _nest(geometry: ConvGeometry, letters: str) -> Iterator[dict[str, int]]:
         yield dict(zip(letters, values, strict=True))
 
 
-def _cell(geometry: ConvGeometry, p: int, q: int, i: int, j: int) -> tuple[int, int] | None:
-    row, col = int(geometry.rows[p, i]), int(geometry.cols[q, j])
-    return None if row < 0 or col < 0 else (row, col)
-
-
 def product(
     contribution: Contribution,
     target: str,
@@ -155,17 +153,25 @@ def product(
 
     ``target="weight"`` needs x (N,C,H,W) and grad_output (N,O,OH,OW): x·g.  ``"input"`` needs
     weight (O,C/G,KH,KW) and grad_output: w·g.  ``"bias"`` needs grad_output: g.
-    Complex operands are conjugated, as PyTorch does, so that a step along minus the gradient
-    lowers the loss.  Raises :class:`ValueError` when an operand is missing.
+    Types follow :mod:`convgrad.operands`: whole numbers count as float64, and a product of
+    float16 is the float32 that :func:`accumulate` adds.  Complex operands are conjugated, as
+    PyTorch does, so that a step along minus the gradient lowers the loss.  Raises
+    :class:`ValueError` when an operand is missing, TypeError when one holds no numbers.
     """
-    _require_choice("target", target, TARGETS)
+    arrays, _ = _ready(target, x=x, weight=weight, grad_output=grad_output)
+    with quiet():
+        return _product(contribution, target, arrays)
+
+
+def _product(contribution: Contribution, target: str, arrays: dict[str, np.ndarray]) -> np.number:
+    """The product of operands that are ready: arrays of the one type to add up in."""
     n, o, c, p, q, i, j = contribution[:7]
-    g = _operand(target, "grad_output", grad_output)[n, o, p, q]
+    g = arrays["grad_output"][n, o, p, q]
     if target == "bias":
         return g
     if target == "input":
-        return np.conj(_operand(target, "weight", weight)[o, c, i, j]) * g
-    x = _operand(target, "x", x)
+        return np.conj(arrays["weight"][o, c, i, j]) * g
+    x = arrays["x"]
     if contribution.cell is None:
         return x.dtype.type(0) * g  # padding is the number zero, so 0·inf is nan here too
     return np.conj(x[n, contribution.channel, *contribution.cell]) * g
@@ -184,8 +190,10 @@ def accumulate(
     """The gradient, made by adding up its contributions one by one.
 
     Returns grad_weight (O,C/G,KH,KW), grad_input (N,C,H,W) or grad_bias (O,).  The operands
-    are those of :func:`product`.  Float and complex operands keep their dtype (float16 adds up
-    in float32 and is rounded once, at the end); integers add up in float64.
+    are those of :func:`product`, and types follow :mod:`convgrad.operands`.  With all three
+    operands the result is conv2d_backward's to the type: it is in the common type of them all,
+    and real where the operand whose gradient it is (``weight`` for target "weight") is real.
+    Without that operand it is the whole sum, complex where a factor is.
 
     >>> from convgrad.examples import example
     >>> a = example("A")
@@ -196,24 +204,16 @@ def accumulate(
            [0., 4., 2., 0.],
            [0., 0., 0., 0.]])
     """
-    operands = {"x": x, "weight": weight, "grad_output": grad_output}
-    _require_choice("target", target, TARGETS)
-    used = {"weight": ("grad_output", "x"), "input": ("grad_output", "weight")}
-    names = used.get(target, ("grad_output",))
-    arrays = {name: np.asarray(_operand(target, name, operands[name])) for name in names}
-    geometry.require(**arrays)
     each_contribution = contributions(geometry, target, order, include_padding)
-    dtype, compute = _dtypes(*arrays.values())
-    arrays = {name: array.astype(compute, copy=False) for name, array in arrays.items()}
-    if target == "bias":
-        shape = geometry.bias_shape
-    else:
-        shape = geometry.weight_shape if target == "weight" else geometry.x_shape
-    gradient = np.zeros(shape, compute)
-    for each in each_contribution:
-        if each.target is not None:
-            gradient[each.target] += product(each, target, **arrays)
-    return gradient.astype(dtype, copy=False)
+    arrays, dtype = _ready(target, x=x, weight=weight, grad_output=grad_output)
+    geometry.require(**arrays)
+    shapes = {"weight": geometry.weight_shape, "input": geometry.x_shape}
+    gradient = np.zeros(shapes.get(target, geometry.bias_shape), arrays["grad_output"].dtype)
+    with quiet():
+        for each in each_contribution:
+            if each.target is not None:
+                gradient[each.target] += _product(each, target, arrays)
+        return finish(gradient, dtype)
 
 
 def kernel_share(
@@ -221,8 +221,9 @@ def kernel_share(
 ) -> np.ndarray:
     """What kernel ``o`` alone sends back to the input: its share of grad_input, (N,C,H,W).
 
-    The shares of all kernels add up to grad_input.  Channels of other groups stay 0.
-    Raises :class:`IndexError` when there is no such kernel.
+    The shares of all kernels add up to grad_input.  Channels of other groups stay 0.  Types
+    follow :mod:`convgrad.operands`.  Raises TypeError when ``o`` is no whole number, and
+    :class:`IndexError` when there is no such kernel.
 
     >>> from convgrad.examples import example
     >>> d = example("D")
@@ -231,40 +232,37 @@ def kernel_share(
     >>> bool((sum(shares) == accumulate(d.geometry, "input", weight=weight, grad_output=g)).all())
     True
     """
-    grad_output, weight = np.asarray(grad_output), np.asarray(weight)
-    geometry.require(grad_output=grad_output, weight=weight)
+    arrays, dtype = _ready("input", weight=weight, grad_output=grad_output)
+    geometry.require(**arrays)
+    if isinstance(o, bool | np.bool_) or not hasattr(o, "__index__"):
+        raise TypeError(f"o is {o!r}: needed is the number of a kernel, 0 to {geometry.O - 1}")
     if not 0 <= o < geometry.O:
         raise IndexError(f"there is no kernel {o}: they are numbered 0 to {geometry.O - 1}")
-    dtype, compute = _dtypes(grad_output, weight)
-    grad_output, weight = grad_output.astype(compute), weight.astype(compute)
-    share = np.zeros(geometry.x_shape, compute)
+    alone = replace(geometry, C=geometry.CG, O=1, groups=1)
+    g, kernel = arrays["grad_output"][:, o : o + 1], arrays["weight"][o : o + 1].conj()
+    share = np.zeros(geometry.x_shape, g.dtype)
     first = geometry.channel(o, 0)
-    group = share[:, first : first + geometry.CG]  # n c h v, a view: the kernel's own channels
-    for i, j in itertools.product(range(geometry.KH), range(geometry.KW)):
-        rows, cols = geometry.rows[:, i], geometry.cols[:, j]
-        p, q = np.flatnonzero(rows >= 0), np.flatnonzero(cols >= 0)
-        g = grad_output[:, o : o + 1, p[:, None], q]  # n 1 p q, without what padding loses
-        products = np.conj(weight[o, :, i, j])[:, None, None] * g  # n c p q
-        # add.at, not +=: a padding mode may send several positions to one cell
-        np.add.at(group, (slice(None), slice(None), rows[p][:, None], cols[q]), products)
-    return share.astype(dtype, copy=False)
+    with quiet():
+        share[:, first : first + geometry.CG] = windows.grad_input(g, kernel, alone)
+        return finish(share, dtype)
 
 
-def _dtypes(*arrays: np.ndarray) -> tuple[np.dtype, np.dtype]:
-    """The dtype of the gradient, and the one to add up in."""
-    dtype = np.result_type(*arrays)
-    if not np.issubdtype(dtype, np.inexact):
-        dtype = np.dtype(np.float64)
-    return dtype, np.result_type(dtype, np.float32)
+def _ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.ndarray], np.dtype]:
+    """The operands that were given, in the one type to add up in, and the gradient's type."""
+    _require_choice("target", target, TARGETS)
+    factors = {"weight": ("x", "grad_output"), "input": ("weight", "grad_output")}
+    for name in factors.get(target, ("grad_output",)):
+        if operands[name] is None:
+            raise ValueError(f"the products of grad_{target} need {name}: pass {name}=…")
+    given = {name: number_array(name, a) for name, a in operands.items() if a is not None}
+    arrays, dtype = common(list(given.values()))
+    own = given.get({"weight": "weight", "input": "x"}.get(target))
+    if own is not None:
+        dtype = gradient_type(dtype, own)
+    return dict(zip(given, arrays, strict=True)), dtype
 
 
-def _operand(target: str, name: str, array: np.ndarray | None) -> np.ndarray:
-    if array is None:
-        raise ValueError(f"the products of grad_{target} need {name}: pass {name}=…")
-    return array
-
-
-def _require_choice(what: str, value: str, choices: object) -> None:
-    if value not in tuple(choices):
+def _require_choice(what: str, value: str, choices: Iterable[str]) -> None:
+    if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
         raise ValueError(f"{what} is {value!r}: use one of {known}")

@@ -32,8 +32,8 @@ __all__ = ["forward", "grad_bias", "grad_input", "grad_weight", "products", "rea
 def products(geometry: ConvGeometry) -> Iterator[tuple]:
     """Every product of the convolution: its seven indices, and where x is read.
 
-    Yields ``n, o, p, q, c, i, j, at``; ``at`` is the index into x (and into grad_input), or
-    ``None`` where the tap lies on zero padding.
+    Yields n, o, p, q, c, i, j, at: the last is the index into x (and into
+    grad_input), or None where the tap lies on zero padding.
     """
     N, O, CG = geometry.N, geometry.O, geometry.CG
     sizes = geometry.OH, geometry.OW, geometry.KH, geometry.KW
@@ -49,16 +49,27 @@ def read(x: np.ndarray, at: tuple | None) -> np.generic:
     return x.dtype.type(0) if at is None else x[at]
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias.
+
+    From (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW).
+    """
     y = np.zeros(geometry.output_shape, np.result_type(x, weight))
     for n, o, p, q, c, i, j, at in products(geometry):
         y[n, o, p, q] += weight[o, c, i, j] * read(x, at)
     return y
 
 
-def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂weight, (O, C/G, KH, KW): every product x·g lands in exactly one tap."""
+def grad_weight(
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂weight, (O, C/G, KH, KW): every product x·g lands in one tap."""
     grad = np.zeros(geometry.weight_shape, np.result_type(grad_output, x))
     for n, o, p, q, c, i, j, at in products(geometry):
         grad[o, c, i, j] += read(x, at) * grad_output[n, o, p, q]

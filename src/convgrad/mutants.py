@@ -104,26 +104,10 @@ def _spreads_taps(geometry: ConvGeometry) -> bool:
 def _uses(geometry: ConvGeometry) -> np.ndarray:
     """How often each cell of the padded input is read, (H + top + bottom, W + left + right)."""
     once = np.ones((1, 1, geometry.OH, geometry.OW, geometry.KH, geometry.KW))
-    return _scatter(once, geometry)[0, 0]
+    return windows.scatter(once, geometry)[0, 0]
 
 
 # ---- right pieces that the mistakes are made of -------------------------------------------
-
-
-def _products(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Every product w·g of grad_input, summed over the kernels of its group: n c p q i j."""
-    upstream = windows.split_groups(grad_output, 1, geometry)  # n k o p q
-    kernels = windows.split_groups(weight, 0, geometry)  # k o c i j
-    products = np.einsum("nkopq,kocij->nkcpqij", upstream, kernels)
-    return products.reshape(len(grad_output), geometry.C, *products.shape[3:])
-
-
-def _scatter(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Add n c p q i j up in the cells of the padded input that the taps read."""
-    padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
-    for i, j in np.ndindex(geometry.KH, geometry.KW):
-        padded[:, :, *windows.reach(i, j, geometry)] += products[..., i, j]
-    return padded
 
 
 def _slide_g(
@@ -182,7 +166,7 @@ def _as_if_contiguous(array: np.ndarray) -> np.ndarray:
 
 @_mutant("weight", cause="flipped", shows=_has_taps, hides="the kernel is 1×1")
 def wgrad_reversed(grad_output, x, geometry):
-    """Turns the finished gradient by 180°, as scipy's convolve2d would."""
+    """Turns the finished gradient by 180°."""
     return windows.grad_weight(grad_output, x, geometry)[..., ::-1, ::-1]
 
 
@@ -547,7 +531,7 @@ def dgrad_no_leftover(grad_output, weight, geometry):
 )
 def dgrad_shifted(grad_output, weight, geometry):
     """Cuts the padded gradient at its corner instead of where the image begins."""
-    padded = _scatter(_products(grad_output, weight, geometry), geometry)
+    padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode != "zeros":
         return fold_border(padded, geometry)
     return padded[:, :, : geometry.H, : geometry.W]
@@ -603,7 +587,7 @@ def full_pad_negative(grad_output, weight, geometry):
 )
 def width_from_height(grad_output, weight, geometry):
     """Takes padding and size of the columns from the rows."""
-    padded = _scatter(_products(grad_output, weight, geometry), geometry)
+    padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode != "zeros":
         return fold_border(padded, geometry)
     (top, _), _ = geometry.padding
@@ -621,7 +605,7 @@ def width_from_height(grad_output, weight, geometry):
 )
 def circular_axis_swapped(grad_output, weight, geometry):
     """Wraps the rows as far as the columns are padded and the columns as far as the rows."""
-    padded = _scatter(_products(grad_output, weight, geometry), geometry)
+    padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode == "circular":
         (top, _), (left, _) = rows, cols = geometry.padding
         h, v = np.arange(padded.shape[2]) - top, np.arange(padded.shape[3]) - left
@@ -681,7 +665,7 @@ def buffer_prefilled(grad_output, weight, geometry):
 @_mutant("input", cause="overlap_lost", shows=_taps_meet, hides="no two taps read the same cell")
 def col2im_assign(grad_output, weight, geometry):
     """Writes = where += belongs in col2im, so of all taps that read a cell the last wins."""
-    products = _products(grad_output, weight, geometry)
+    products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         padded[:, :, *windows.reach(i, j, geometry)] = products[..., i, j]
@@ -691,7 +675,7 @@ def col2im_assign(grad_output, weight, geometry):
 @_mutant("input", cause="overlap_lost", shows=_taps_meet, hides="no two taps read the same cell")
 def fancy_plus_equals(grad_output, weight, geometry):
     """Adds with grad[rows, cols] += products, which keeps one product where indices repeat."""
-    products = _products(grad_output, weight, geometry)
+    products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
     p, q, i, j = np.ogrid[: geometry.OH, : geometry.OW, : geometry.KH, : geometry.KW]
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
@@ -702,7 +686,7 @@ def fancy_plus_equals(grad_output, weight, geometry):
 @_mutant("input", cause="averaged", shows=_taps_meet, hides="no two taps read the same cell")
 def avg_fold(grad_output, weight, geometry):
     """Divides each cell by the number of taps that read it, as if fold undid unfold."""
-    padded = _scatter(_products(grad_output, weight, geometry), geometry)
+    padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     return fold_border(padded / np.maximum(_uses(geometry), 1), geometry)
 
 
@@ -755,7 +739,7 @@ def dgrad_dilated_multiply(grad_output, weight, geometry):
 )
 def zeros_like_int(grad_output, weight, geometry):
     """Adds up in a buffer of integers, like zeros_like of an integer image: fractions vanish."""
-    products = _products(grad_output, weight, geometry)
+    products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), np.int64)
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         at = (slice(None), slice(None), *windows.reach(i, j, geometry))

@@ -22,7 +22,9 @@ __all__ = [
     "grad_input",
     "grad_weight",
     "overlap_add",
+    "products",
     "reach",
+    "scatter",
     "split_groups",
     "windows",
 ]
@@ -54,11 +56,16 @@ def overlap_add(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     >>> overlap_add(np.ones((1, 1, 1, 3, 1, 2)), geometry)[0, 0]  # how often each cell is read
     array([[1., 1., 2., 1., 1.]])
     """
+    return fold_border(scatter(products, geometry), geometry)
+
+
+def scatter(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """The same for the padded x: (N, C, H + top + bottom, W + left + right), border still on."""
     grad_padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         # within one tap no two products meet, so one strided += does them all
         grad_padded[:, :, *reach(i, j, geometry)] += products[..., i, j]  # n c p q
-    return fold_border(grad_padded, geometry)
+    return grad_padded
 
 
 def reach(i: int, j: int, geometry: ConvGeometry) -> tuple[slice, slice]:
@@ -98,11 +105,16 @@ def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) 
 
 def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """∂L/∂x, (N, C, H, W): the same sum with x left out, and every window put back."""
+    return overlap_add(products(grad_output, weight, geometry), geometry)
+
+
+def products(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+    """Every product w·g, summed over the kernels: (N, C, OH, OW, KH, KW), one place per tap."""
     upstream = split_groups(grad_output, 1, geometry)  # n k o p q
     kernels = split_groups(weight, 0, geometry)  # k o c i j
-    products = np.einsum("nkopq,kocij->nkcpqij", upstream, kernels)
-    N, G, CG, *rest = products.shape
-    return overlap_add(products.reshape(N, G * CG, *rest), geometry)  # n c p q i j
+    by_group = np.einsum("nkopq,kocij->nkcpqij", upstream, kernels)
+    N, G, CG, *rest = by_group.shape
+    return by_group.reshape(N, G * CG, *rest)  # n c p q i j
 
 
 def grad_bias(grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

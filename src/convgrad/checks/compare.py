@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..operands import is_masked
+
 __all__ = ["NotNumbers", "numbers", "same", "wrong_cells"]
 
 
@@ -22,24 +24,37 @@ def numbers(actual: Any, name: str) -> np.ndarray:
     """``actual`` as an array of numbers; raises :class:`NotNumbers` where it is none."""
     if actual is None:
         raise NotNumbers(f"Your {name} is None: does the function end with return?")
+    if is_masked(actual):
+        raise NotNumbers(
+            f"Your {name} is a masked array, and every cell counts: fill the masked ones first, "
+            "for example with .filled(0)."
+        )
     try:
         array = np.asarray(actual)
-        if array.dtype == object:
+        unfilled = array.dtype == object and any(cell is None for cell in array.flat)
+        if array.dtype == object and not unfilled:
             array = array.astype(np.float64)
     except Exception:  # anything may sit behind __array__
         mend = "return a NumPy array with rows of equal length."
-        if hasattr(type(actual), "detach"):  # a tensor; its class can be asked without risk
+        if _is_tensor(actual):
             mend = "call .detach().cpu().numpy() on it first."
         raise NotNumbers(
             f"Your {name} is {_kind(actual)}, which NumPy cannot read as an array of numbers: "
             + mend
         ) from None
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool):
+    if unfilled:
+        raise NotNumbers(f"Your {name} holds None: some cells were never filled.")
+    if array.dtype.kind not in "biufc":
         raise NotNumbers(
             f"Your {name} holds {_kind_of_values(array)} where numbers were needed: "
             "give numbers, without quotes."
         )
     return array
+
+
+def _is_tensor(thing: Any) -> bool:
+    """Whether it can be detached; looked up where neither it nor its class can interfere."""
+    return any("detach" in vars(kind) for kind in type(thing).__mro__)
 
 
 def _kind_of_values(array: np.ndarray) -> str:

@@ -12,6 +12,7 @@ The hypotheses share no code with :mod:`convgrad.mutants`, which are their test.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry import ConvGeometry
+from ..operands import quiet
 from .compare import NotNumbers, numbers, same, wrong_cells
 from .hypotheses import Case, Hypothesis
 from .of_bias import of_bias
@@ -26,6 +28,7 @@ from .of_input import of_input
 from .of_order import of_mirrors, of_order, of_scale, of_shape
 from .of_output import of_output
 from .of_weight import of_weight
+from .sums import Sums
 
 __all__ = ["CAUSES", "Explanation", "explain_difference", "matching_causes"]
 
@@ -35,6 +38,7 @@ CAUSES = {
     "not_numbers": "not an array of numbers",
     "squeezed": "an axis is missing or too many",
     "batch_not_summed": "missing sum over the batch",
+    "kernels_not_summed": "missing sum over the kernels",
     "not_summed": "missing sum over positions",
     "missing_crop": "missing crop",
     "leftover_lost": "missing leftover",
@@ -42,6 +46,7 @@ CAUSES = {
     "wrong_crop": "cut at the wrong place",
     "wrong_bias_axes": "wrong bias axes",
     "wrong_shape": "wrong shape",
+    "other_operands": "right for these operands",
     "zero_times_infinity": "zero times infinity",
     "overflow": "overflow",
     "nothing": "nothing arrived",
@@ -72,6 +77,7 @@ CAUSES = {
     "stride_ignored": "stride ignored",
     "wrong_group": "wrong group",
     "overlap_lost": "overlap lost",
+    "not_conjugated": "factor not conjugated",
     "averaged": "averaged over the overlap",
     "stale_cells": "unread cells not zero",
     "memory_layout": "strides in memory ignored",
@@ -105,6 +111,7 @@ class Explanation:
         return self.sentence
 
 
+@quiet()
 def explain_difference(
     actual: Any,
     expected: np.ndarray,
@@ -135,7 +142,9 @@ def explain_difference(
     >>> explain_difference(right, right, **operands).sentence
     'Your grad_weight is right.'
     """
-    case = Case.of(expected, geometry, target, x, weight, grad_output)
+    case = Case.of(
+        expected, geometry=geometry, target=target, x=x, weight=weight, grad_output=grad_output
+    )
     try:
         array = numbers(actual, case.name)
     except NotNumbers as complaint:
@@ -143,26 +152,31 @@ def explain_difference(
     if same(array, case.expected):
         return Explanation("right", f"Your {case.name} is right.")
     for hypothesis in _hypotheses(array, case):
-        if same(array, hypothesis.array):
+        if _fits(array, hypothesis, case):
             return _located(hypothesis.cause, hypothesis.sentence, array, case)
     return _without_hypothesis(array, case)
 
 
+@quiet()
 def matching_causes(actual: Any, expected: np.ndarray, **known: Any) -> set[str]:
     """Every cause whose array equals ``actual``: more than one where mistakes coincide.
 
     Arguments as for :func:`explain_difference`.
     """
-    names = ("geometry", "target", "x", "weight", "grad_output")
-    case = Case.of(expected, *(known.get(name) for name in names))
+    case = Case.of(expected, **known)
     try:
         array = numbers(actual, case.name)
     except NotNumbers:
         return {"not_numbers"}
     if same(array, case.expected):
         return {"right"}
-    fitting = {h.cause for h in _hypotheses(array, case) if same(array, h.array)}
+    fitting = {each.cause for each in _hypotheses(array, case) if _fits(array, each, case)}
     return fitting or {_without_hypothesis(array, case).cause}
+
+
+def _fits(array: np.ndarray, hypothesis: Hypothesis, case: Case) -> bool:
+    """Whether the mistake gives that array, and makes a difference here at all."""
+    return same(array, hypothesis.array) and not same(hypothesis.array, case.expected)
 
 
 def _located(cause: str, sentence: str, array: np.ndarray, case: Case) -> Explanation:
@@ -234,6 +248,16 @@ def _letters(case: Case) -> str:
     return letters.get(case.target, "")
 
 
+def _answers_these_operands(array: np.ndarray, case: Case) -> bool:
+    """Whether the array is what the operands give, though the right answer is something else."""
+    sums = Sums(case)
+    rules = {"weight": sums.grad_weight, "input": sums.grad_input, "output": sums.output}
+    if case.target not in rules:
+        return False
+    again = rules[case.target]()
+    return same(array, again) and not same(again, case.expected)
+
+
 def _of_infinities(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     """nan out of an infinite operand; asked first, for nan hides what else is wrong."""
     operands = (a for a in (case.x, case.weight, case.grad_output) if a is not None)
@@ -259,27 +283,49 @@ def _nearly(array: np.ndarray, expected: np.ndarray) -> bool:
 
 # ---- the hypotheses that apply ----------------------------------------------------------
 
-# Above this many products the operands are not convolved again for each hypothesis.
-_MOST_PRODUCTS = 5_000_000
+# Above this many products the operands are not convolved again for each hypothesis, and an
+# answer of the wrong shape with more cells is not searched for the right one.
+_MOST = 5_000_000
 
 
 def _hypotheses(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     """All mistakes we know, the likelier before the rarer."""
+    if array.shape != case.expected.shape and array.size > _MOST:
+        return
+    operands_known = _operands_known(case)
+    if operands_known and _answers_these_operands(array, case):
+        more = "a bias, added once in every cell" if case.target == "output" else "a mean"
+        yield Hypothesis(
+            "other_operands",
+            f"Your {case.name} is what these operands give, and the right one is not: is there "
+            f"more in it, such as {more}, or does it belong to other operands?",
+            array,
+        )
+        return
     yield from _of_infinities(array, case)
     yield from of_shape(array, case)
     yield from of_order(case)
     specific = {"weight": of_weight, "input": of_input, "bias": of_bias, "output": of_output}
-    if case.geometry is not None and case.target is not None and _affordable(case.geometry):
-        needed = {"weight": "x grad_output", "input": "weight grad_output"}
-        needed |= {"bias": "grad_output", "output": "x weight"}
-        operands = {name: getattr(case, name) for name in needed[case.target].split()}
-        if all(operand is not None for operand in operands.values()):
-            case.geometry.require(**operands)
-            yield from specific[case.target](array, case)
+    if operands_known:
+        yield from specific[case.target](array, case)
     yield from of_scale(array, case)
     yield from of_mirrors(case)
 
 
+def _operands_known(case: Case) -> bool:
+    """Whether there is all that the sum needs, in sizes that may be convolved many times."""
+    if case.geometry is None or case.target is None or not _affordable(case.geometry):
+        return False
+    needed = {"weight": "x grad_output", "input": "weight grad_output"}
+    needed |= {"bias": "grad_output", "output": "x weight"}
+    operands = {name: getattr(case, name) for name in needed[case.target].split()}
+    if any(operand is None for operand in operands.values()):
+        return False
+    case.geometry.require(**operands)
+    return True
+
+
 def _affordable(geometry: ConvGeometry) -> bool:
     taps = geometry.CG * geometry.KH * geometry.KW
-    return np.prod(geometry.output_shape) * taps <= _MOST_PRODUCTS
+    cells = math.prod(geometry.padded_size) * max(geometry.C, geometry.O) * geometry.N
+    return max(math.prod(geometry.output_shape) * taps, cells) <= _MOST

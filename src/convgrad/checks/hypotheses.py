@@ -14,7 +14,10 @@ import numpy as np
 
 from ..geometry import ConvGeometry
 
-__all__ = ["Case", "Hypothesis", "group_rule", "pair"]
+__all__ = ["MOST_TRIED", "Case", "Hypothesis", "group_rule", "nearest", "unconjugated"]
+
+# Of things that a layer may have hundreds of, each worth a convolution, so many are tried.
+MOST_TRIED = 16
 
 
 class Hypothesis(NamedTuple):
@@ -38,7 +41,9 @@ class Case:
     grad_output: np.ndarray | None
 
     @classmethod
-    def of(cls, expected, geometry, target, x, weight, grad_output) -> Case:
+    def of(
+        cls, expected, *, geometry=None, target=None, x=None, weight=None, grad_output=None
+    ) -> Case:
         names = {"output": "output", None: "array"}
         if target not in (None, "output", "weight", "input", "bias"):
             raise ValueError(f"target is {target!r}: use 'weight', 'input', 'bias' or 'output'")
@@ -47,8 +52,26 @@ class Case:
         return cls(np.asarray(expected), name, geometry, target, *arrays)
 
 
-def pair(pair: tuple[int, int]) -> str:
-    return str(pair[0]) if pair[0] == pair[1] else f"{pair[0]}×{pair[1]}"
+def nearest(array: np.ndarray, shares: np.ndarray) -> int | None:
+    """Which of the ``shares`` (stacked on the first axis) comes closest to ``array``, if any can.
+
+    So one hypothesis does for all of them, however many there are.
+    """
+    if not len(shares) or array.shape != shares.shape[1:]:
+        return None
+    with np.errstate(all="ignore"):
+        off = np.abs(shares - array).reshape(len(shares), -1)
+    return int(np.nan_to_num(off, nan=0.0).max(axis=1, initial=0.0).argmin())
+
+
+def unconjugated(name: str, factor: str, letter: str, array: np.ndarray) -> Hypothesis:
+    """What complex numbers give when the other factor of the gradient is taken as it is."""
+    return Hypothesis(
+        "not_conjugated",
+        f"Your {name} multiplies grad_output by {factor} itself: with complex numbers the gradient "
+        f"takes the conjugate, conj({letter})·g, so that a step against it lowers the loss.",
+        array,
+    )
 
 
 def group_rule(geometry: ConvGeometry) -> str:

@@ -41,8 +41,8 @@ def assert_adjoint(
     """Raise :class:`LawBroken` unless ⟨linear(u), v⟩ = ⟨u, adjoint(v)⟩.
 
     ``u`` is an operand, ``v`` has the shape of the output.  With small integers both sides are
-    exact and ``rtol=0`` is right; for other floats say how much of the sum of absolute
-    products may be rounding (1e-12 for float64).
+    exact and ``rtol=0`` is right; for other floats say how much of Σ |v|·|linear(u)| may be
+    rounding (1e-12 for float64).  The two products are summed in float64 or wider.
 
     >>> from convgrad.examples import example
     >>> b = example("B")
@@ -58,6 +58,9 @@ def assert_adjoint(
             f"the map gives {out.shape} where {np.shape(v)} was needed, "
             f"its adjoint {back.shape} where {np.shape(u)} was needed"
         )
+    u, v, out, back = (
+        np.asarray(a, np.result_type(np.asarray(a), np.float64)) for a in (u, v, out, back)
+    )
     ahead, behind = np.vdot(v, out), np.vdot(back, u)
     allowed = rtol * float(np.sum(np.abs(v) * np.abs(out)))
     if not abs(ahead - behind) <= allowed:  # and not: >, which nan would pass

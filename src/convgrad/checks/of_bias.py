@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .hypotheses import Case, Hypothesis
+from .hypotheses import Case, Hypothesis, nearest
 from .sums import in_memory_order, memory_words
 
 __all__ = ["of_bias"]
@@ -36,12 +36,14 @@ def of_bias(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
                 "and 3. The axis that stays is o, the second.",
                 g.sum(axis=axes),
             )
-    for n in range(geometry.N) if geometry.N > 1 else ():
+    shares = g.sum(axis=(2, 3))  # n o
+    n = nearest(array, shares)
+    if n is not None and geometry.N > 1:
         yield Hypothesis(
             "one_image",
             f"Your {name} is the share of image {n} alone: the bias reaches all {geometry.N} "
             "images, so their shares add up.",
-            g[n].sum(axis=(1, 2)),
+            shares[n],
         )
     memory = in_memory_order(g)
     if memory is not None:

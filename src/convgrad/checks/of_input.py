@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ..geometry import ConvGeometry, GeometryError
-from .hypotheses import Case, Hypothesis, group_rule
+from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule, unconjugated
 from .sums import Sums, fold, in_memory_order, memory_words, of_upstream
 
 __all__ = ["of_input"]
@@ -27,6 +26,8 @@ def of_input(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     )
     for cause, words, g in of_upstream(sums, case):
         yield Hypothesis(cause, words, sums.grad_input(g))
+    if np.iscomplexobj(case.weight):
+        yield unconjugated(name, "the weight", "w", sums.grad_input(weight=w.conj()))
     if geometry.KH == geometry.KW:
         yield Hypothesis(
             "kernel_transposed",
@@ -112,7 +113,7 @@ def _kernels_of_input(sums: Sums, name: str) -> Iterator[Hypothesis]:
             "share back, and they add up. Write +=, not =, in the loop over o.",
             sums.grad_input(np.where(only, sums.grad_output, 0)),
         )
-    for o in kernel if geometry.groups > 1 else kernel[1:-1]:
+    for o in (kernel if geometry.groups > 1 else kernel[1:-1])[:MOST_TRIED]:
         only = (kernel == o)[:, None, None]
         yield Hypothesis(
             "one_kernel",
@@ -223,7 +224,6 @@ def _cut_of_input(array: np.ndarray, sums: Sums, name: str) -> Iterator[Hypothes
             sums.fold(_swapped_border(padded, geometry)),
         )
         return
-    height, width = padded.shape[2:]
     cut = slice(sums.top, sums.top + geometry.H)
     if padded[:, :, cut, cut].shape == array.shape:
         yield Hypothesis(
@@ -235,7 +235,7 @@ def _cut_of_input(array: np.ndarray, sums: Sums, name: str) -> Iterator[Hypothes
     if array.ndim != 4 or array.shape[:2] != padded.shape[:2] or not array.size:
         return
     ah, aw = array.shape[2:]
-    for top, left in itertools.product(range(height - ah + 1), range(width - aw + 1)):
+    for top, left in _places(array, padded):
         whole = (ah, aw) == (geometry.H, geometry.W)
         yield Hypothesis(
             "shifted" if whole else "wrong_crop",
@@ -246,6 +246,18 @@ def _cut_of_input(array: np.ndarray, sums: Sums, name: str) -> Iterator[Hypothes
             f"{geometry.H}×{geometry.W} cells.",
             padded[:, :, top : top + ah, left : left + aw],
         )
+
+
+def _places(array: np.ndarray, padded: np.ndarray) -> list[tuple[int, int]]:
+    """Where in ``padded`` the array may have been cut out: its largest number stands there."""
+    n, c, row, col = np.unravel_index(np.argmax(np.abs(array)), array.shape)
+    rows, cols = np.subtract(padded.shape[2:], array.shape[2:]) + 1
+    if min(rows, cols) < 1:
+        return []
+    there = padded[n, c, row : row + rows, col : col + cols]
+    # a first look only, as coarse as float16; the comparison proper comes later
+    fitting = np.isclose(there, array[n, c, row, col], rtol=0.05)
+    return [tuple(map(int, at)) for at in np.argwhere(fitting)[:MOST_TRIED]]
 
 
 def _swapped_border(padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

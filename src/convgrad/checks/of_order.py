@@ -17,14 +17,20 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     name, expected, shape = case.name, case.expected, array.shape
     if shape == expected.shape:
         return
-    if array.ndim == expected.ndim + 1 and shape[1:] == expected.shape:
-        summed = array.sum(axis=0)
+    geometry = case.geometry
+    if case.target in ("weight", "bias") and _is_stack(array, expected, geometry and geometry.N):
         yield Hypothesis(
             "batch_not_summed",
             f"Your {name} still has an axis for the images, of length {shape[0]}: every image uses "
             "the same parameters, so their gradients add up. Sum over n.",
-            # summing your array must give the right one; then your array is what it is
-            array if same(summed, expected) else expected,
+            array,
+        )
+    if case.target == "input" and _is_stack(array, expected, geometry and geometry.O):
+        yield Hypothesis(
+            "kernels_not_summed",
+            f"Your {name} still has an axis for the kernels, of length {shape[0]}: every kernel "
+            "sends its own share back to the input, and they add up. Sum over o.",
+            array,
         )
     if array.ndim != expected.ndim and _strip(shape) == _strip(expected.shape):
         yield Hypothesis(
@@ -34,7 +40,8 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             "Name the axes you sum over, and keep the others.",
             expected.reshape(shape),
         )
-    if array.ndim != expected.ndim:
+    # what is cut differs in rows and columns alone
+    if array.ndim != expected.ndim or array.ndim < 2 or shape[:-2] != expected.shape[:-2]:
         return
     smaller = all(a <= e for a, e in zip(shape, expected.shape, strict=True))
     larger = all(a >= e for a, e in zip(shape, expected.shape, strict=True))
@@ -67,6 +74,15 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
                 "ever see zeros).",
                 corner,
             )
+
+
+def _is_stack(array: np.ndarray, expected: np.ndarray, length: int | None) -> bool:
+    """Whether the array is a stack of (``length``, where known) shares that add up to expected."""
+    return (
+        array.shape[1:] == expected.shape
+        and length in (None, len(array))
+        and same(array.sum(axis=0, dtype=np.result_type(array, np.float64)), expected)
+    )
 
 
 def _without_leftover(case: Case) -> tuple[int, int]:
@@ -110,6 +126,13 @@ def of_order(case: Case) -> Iterator[Hypothesis]:
             f"Your {name} is the right one with rows and columns exchanged: i and h count down, "
             "j and v count to the right.",
             expected.swapaxes(-1, -2),
+        )
+    if np.iscomplexobj(expected):
+        yield Hypothesis(
+            "not_conjugated",
+            f"Your {name} is the complex conjugate of the right one: in a gradient the other "
+            "factor is conjugated, conj(x)·g or conj(w)·g, and grad_output is not.",
+            expected.conj(),
         )
     if expected.ndim == 4:
         axes = {"weight": ("kernels o", "channels c"), "output": ("images n", "kernels o")}
@@ -167,15 +190,16 @@ def of_scale(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
                     "chain rule adds. Whether the loss is a mean is already in grad_output.",
                     expected / size,
                 )
+    why = "the gradient points where the loss grows, and the minus belongs to the training step."
+    if case.target == "output":
+        why = "the products are added, and none is taken off."
     yield Hypothesis(
-        "wrong_sign",
-        f"Your {name} is the right one with the sign turned: the gradient points where the loss "
-        "grows, and the minus belongs to the training step.",
-        -expected,
+        "wrong_sign", f"Your {name} is the right one with the sign turned: {why}", -expected
     )
     top = np.unravel_index(np.argmax(np.abs(expected)), expected.shape)
     factor = array[top] / expected[top] if np.isfinite(expected[top]) else np.nan
-    if np.count_nonzero(expected) > 1 and np.isfinite(factor):
+    # so close to 1 it is a matter of digits
+    if np.count_nonzero(expected) > 1 and np.isfinite(factor) and abs(factor - 1) > 2.0**-7:
         yield Hypothesis(
             "wrong_scale",
             f"Your {name} is {factor:.4g} times the right one: every product counts once.",

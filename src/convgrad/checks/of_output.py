@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .hypotheses import Case, Hypothesis, group_rule
-from .sums import Sums
+from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule
+from .sums import Sums, border_of_zeros
 
 __all__ = ["of_output"]
 
@@ -29,7 +29,7 @@ def of_output(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             "rows, j with columns.",
             sums.output(w.swapaxes(2, 3)),
         )
-    for c in range(geometry.CG) if geometry.CG > 1 else ():
+    for c in range(min(geometry.CG, MOST_TRIED)) if geometry.CG > 1 else ():
         only = (np.arange(geometry.CG) == c)[:, None, None]
         yield Hypothesis(
             "one_channel",
@@ -46,12 +46,8 @@ def of_output(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             sums.output(seen=sums.read(padded, *sums.map(rows, cols))),
         )
     if geometry.padding_mode != "zeros":
-        yield Hypothesis(
-            "border_lost",
-            f"Your {name} is what a border of zeros gives, but the padding mode is "
-            f"{geometry.padding_mode!r}: on the border the taps read copies of image cells.",
-            sums.output(seen=sums.read(sums.padded(sums.x, "zeros"), *sums.map())),
-        )
+        cause, words, seen = border_of_zeros(sums, name)
+        yield Hypothesis(cause, words, sums.output(seen=seen))
     if geometry.groups > 1:
         dealt = np.arange(geometry.C).reshape(geometry.CG, geometry.groups).T.ravel()
         seen = sums.read(padded, *sums.map())

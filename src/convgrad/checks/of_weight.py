@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..geometry import ConvGeometry
-from .hypotheses import Case, Hypothesis, group_rule, pair
-from .sums import Sums, of_upstream, with_border
+from ..geometry import ConvGeometry, short
+from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule, nearest, unconjugated
+from .sums import Sums, border_of_zeros, of_upstream, with_border
 
 __all__ = ["of_weight"]
 
@@ -19,15 +19,19 @@ def of_weight(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     padded = sums.padded(sums.x)
     for cause, words, g in of_upstream(sums, case):
         yield Hypothesis(cause, words, sums.grad_weight(g))
-    for n in range(geometry.N) if geometry.N > 1 else ():
-        only = (np.arange(geometry.N) == n)[:, None, None, None]
+    if np.iscomplexobj(case.x):
+        seen = sums.read(padded.conj(), *sums.map())
+        yield unconjugated(name, "x", "x", sums.grad_weight(seen=seen))
+    if array.shape == geometry.weight_shape and geometry.N > 1:
+        shares = sums.grad_weight_per_image()
+        n = nearest(array, shares)
         yield Hypothesis(
             "one_image",
             f"Your {name} is the share of image {n} alone: all {geometry.N} images use the same "
             "kernel, so their shares add up. Write +=, not =, in the loop over n.",
-            sums.grad_weight(np.where(only, sums.grad_output, 0)),
+            shares[n],
         )
-    yield from _padding_of_weight(sums, padded, name)
+    yield from _padding_of_weight(array, sums, padded, name)
     yield from _steps_of_weight(array, sums, padded, name)
     yield from _groups_of_weight(sums, padded, name)
     for offset, words in sums.shifts():
@@ -49,9 +53,9 @@ def _steps_of_weight(
         if cause == "stride_dilation_swapped":
             sentence = (
                 f"Your {name} is what comes out when stride and dilation keep their places. On x "
-                f"the cells of g lie the stride {pair(geometry.stride)} apart, and the taps the "
-                f"dilation {pair(geometry.dilation)}: exchange the two in the call, "
-                "stride=dilation and dilation=stride."
+                f"the cells of g should lie {short(geometry.stride)} apart, which is the stride, "
+                f"and from tap to tap they should move by {short(geometry.dilation)}, which is the "
+                "dilation: exchange the two in the call, stride=dilation and dilation=stride."
             )
         else:
             sentence = (
@@ -88,21 +92,19 @@ def _fits(
     return max(height, 0), max(width, 0)
 
 
-def _padding_of_weight(sums: Sums, padded: np.ndarray, name: str) -> Iterator[Hypothesis]:
+def _padding_of_weight(
+    array: np.ndarray, sums: Sums, padded: np.ndarray, name: str
+) -> Iterator[Hypothesis]:
     geometry = sums.geometry
     if geometry.padding == ((0, 0), (0, 0)):
         return
     if geometry.padding_mode != "zeros":
-        yield Hypothesis(
-            "border_lost",
-            f"Your {name} is what a border of zeros gives, but the padding mode is "
-            f"{geometry.padding_mode!r}: on the border the taps read copies of image cells.",
-            sums.grad_weight(seen=sums.read(sums.padded(sums.x, "zeros"), *sums.map())),
-        )
+        cause, words, seen = border_of_zeros(sums, name)
+        yield Hypothesis(cause, words, sums.grad_weight(seen=seen))
     fits = _fits((geometry.H, geometry.W), geometry, geometry.stride, geometry.dilation)
     kernel = (geometry.KH, geometry.KW)
     for taps in dict.fromkeys((tuple(map(min, fits, kernel)), fits)):
-        if taps != kernel:
+        if kernel != taps == array.shape[2:]:
             yield Hypothesis(
                 "padding_ignored",
                 f"Your {name} is what the bare x gives, with room for {taps[0]}×{taps[1]} taps: "
@@ -165,7 +167,7 @@ def _groups_of_weight(sums: Sums, padded: np.ndarray, name: str) -> Iterator[Hyp
         f"Your {name} takes group o mod {G} for kernel o: {rule}",
         sums.grad_weight(sums.grad_output[:, order])[back],
     )
-    for turn in range(1, G):
+    for turn in range(1, min(G, MOST_TRIED)):
         yield Hypothesis(
             "wrong_group",
             f"Your {name} pairs each group's kernels with the channels of another group: {rule}",

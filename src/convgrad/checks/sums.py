@@ -13,9 +13,18 @@ from dataclasses import replace
 import numpy as np
 
 from ..geometry import ConvGeometry
+from ..windows import split_groups
 from .hypotheses import Case
 
-__all__ = ["Sums", "fold", "in_memory_order", "memory_words", "of_upstream", "with_border"]
+__all__ = [
+    "Sums",
+    "border_of_zeros",
+    "fold",
+    "in_memory_order",
+    "memory_words",
+    "of_upstream",
+    "with_border",
+]
 
 
 class Sums:
@@ -67,24 +76,28 @@ class Sums:
     def grad_weight(
         self, grad_output: np.ndarray | None = None, seen: np.ndarray | None = None
     ) -> np.ndarray:
+        grad = self._g_meets("kocij", grad_output, seen)
+        return grad.reshape(self.geometry.O, *grad.shape[2:])
+
+    def grad_weight_per_image(self) -> np.ndarray:
+        """The shares that grad_weight adds up: n o c i j."""
+        return self._g_meets("nkocij").reshape(self.geometry.N, *self.geometry.weight_shape)
+
+    def _g_meets(
+        self, result: str, grad_output: np.ndarray | None = None, seen: np.ndarray | None = None
+    ) -> np.ndarray:
+        """All products of grad_output and what the windows saw, summed up to ``result``."""
         g = self.grad_output if grad_output is None else grad_output
         seen = self.read(self.padded(self.x), *self.map()) if seen is None else seen
-        G, (N, C, *rest) = self.geometry.groups, seen.shape
-        seen = seen.reshape(N, G, C // G, *rest)
-        g = g.reshape(N, G, self.geometry.OG, *g.shape[2:])
-        grad = np.einsum("nkopq,nkcpqij->kocij", g, seen)
-        return grad.reshape(self.geometry.O, C // G, *rest[2:])
+        return np.einsum(f"nkopq,nkcpqij->{result}", self._split(g, 1), self._split(seen, 1))
 
     def output(
         self, weight: np.ndarray | None = None, seen: np.ndarray | None = None
     ) -> np.ndarray:
         w = self.weight if weight is None else weight
         seen = self.read(self.padded(self.x), *self.map()) if seen is None else seen
-        G, (N, C, *rest) = self.geometry.groups, seen.shape
-        seen = seen.reshape(N, G, C // G, *rest)
-        w = w.reshape(G, self.geometry.OG, *w.shape[1:])
-        y = np.einsum("nkcpqij,kocij->nkopq", seen, w)
-        return y.reshape(N, self.geometry.O, *y.shape[3:])
+        y = np.einsum("nkcpqij,kocij->nkopq", self._split(seen, 1), self._split(w, 0))
+        return y.reshape(self.geometry.output_shape)
 
     def products(
         self, grad_output: np.ndarray | None = None, weight: np.ndarray | None = None
@@ -92,11 +105,11 @@ class Sums:
         """Every w·g, summed over the kernels of a group: n c p q i j."""
         g = self.grad_output if grad_output is None else grad_output
         w = self.weight if weight is None else weight
-        G, N = self.geometry.groups, len(g)
-        w = w.reshape(G, self.geometry.OG, *w.shape[1:])
-        g = g.reshape(N, G, self.geometry.OG, *g.shape[2:])
-        products = np.einsum("nkopq,kocij->nkcpqij", g, w)
-        return products.reshape(N, -1, *products.shape[3:])
+        products = np.einsum("nkopq,kocij->nkcpqij", self._split(g, 1), self._split(w, 0))
+        return products.reshape(self.geometry.N, self.geometry.C, *products.shape[3:])
+
+    def _split(self, array: np.ndarray, axis: int) -> np.ndarray:
+        return split_groups(array, axis, self.geometry)
 
     def scatter(
         self,
@@ -111,7 +124,7 @@ class Sums:
         p, q, i, j = np.indices(products.shape[2:]).reshape(4, -1)
         h, v = rows[p, i], cols[q, j]
         inside = (h >= 0) & (h < height) & (v >= 0) & (v < width)
-        flat = products.reshape(*products.shape[:2], -1)[:, :, inside]
+        flat = products.reshape(*products.shape[:2], inside.size)[:, :, inside]
         np.add.at(grad, (slice(None), slice(None), h[inside], v[inside]), flat)
         return grad
 
@@ -202,6 +215,15 @@ def of_upstream(sums: Sums, case: Case) -> Iterator[tuple[str, str, np.ndarray]]
     memory = in_memory_order(case.grad_output)
     if memory is not None:
         yield "memory_layout", memory_words(case.name, "grad_output"), memory
+
+
+def border_of_zeros(sums: Sums, name: str) -> tuple[str, str, np.ndarray]:
+    """Zeros on the border of a padding mode that copies: cause, words, what windows then see."""
+    words = (
+        f"Your {name} is what a border of zeros gives, but the padding mode is "
+        f"{sums.geometry.padding_mode!r}: on the border the taps read copies of image cells."
+    )
+    return "border_lost", words, sums.read(sums.padded(sums.x, "zeros"), *sums.map())
 
 
 def in_memory_order(array: np.ndarray | None) -> np.ndarray | None:

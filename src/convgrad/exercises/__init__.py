@@ -8,6 +8,7 @@ Chapter *The sliding window* (``chapter="sliding_window"``)
     key                    kind      level  what is asked
     window-first-numbers   number    1      example B: the number at y[0,0,1,2], bias included
     window-response-size   number    1      example E: a 6×6 template on 22×22, how many rows?
+    window-shape           grid      1      stride 2, padding 1, dilation 2: rows and columns out?
     window-one-pixel       grid      2      example A: the 2×2 output of one pixel, 4×4 kernel
     window-uses            grid      2      example B: how often each of the 5×5 cells is read
     window-best-match      grid      2      example E: [row, column] of the best match in image 1
@@ -17,10 +18,11 @@ Chapter *The sliding window* (``chapter="sliding_window"``)
 
 Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
 
-    weight-one-tap         number    1      example B: the number at grad_weight[0,0,0,1]
+    weight-one-tap         number    1      example B: the number at grad_weight[0,0,0,2]
     weight-how-many        number    1      example C: how many products meet in one tap?
     weight-one-pixel       grid      2      example A: all 16 taps of the weight gradient
     weight-crop            grid      2      example C: [rows, columns] before the crop
+    weight-what-happened   choice    2      example B: which mistake left this grid?
     weight-swap            choice    2      stride 2, dilation 1: which convolution is the gradient?
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
@@ -65,9 +67,13 @@ def get(key: str) -> Exercise:
 
 
 def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
-    """All exercises in the order of the book, or those of one chapter.
+    """All exercises in the order of the book, or those of one chapter (KeyError for another).
 
     >>> [exercise.level for exercise in all_exercises("weight_gradient")]
-    [1, 1, 2, 2, 2, 2, 3, 3]
+    [1, 1, 2, 2, 2, 2, 2, 3, 3]
     """
-    return tuple(each for each in _BANK.values() if chapter in (None, each.chapter))
+    some = tuple(each for each in _BANK.values() if chapter in (None, each.chapter))
+    if not some:
+        chapters = dict.fromkeys(each.chapter for each in _BANK.values())
+        raise KeyError(f"no chapter {chapter!r}: there are {', '.join(chapters)}")
+    return some

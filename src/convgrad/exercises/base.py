@@ -33,11 +33,13 @@ class Verdict:
     """Right or not yet, and why.  True when passed.
 
     ``hints`` are those of the exercise: a notebook shows them folded, one below the other.
+    ``untouched`` says that there is no answer yet: then it invites and does not judge.
     """
 
     passed: bool
     message: str
     hints: tuple[str, ...] = ()
+    untouched: bool = False
 
     def __bool__(self) -> bool:
         return self.passed
@@ -49,18 +51,24 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """For a notebook: in the colours of its page, the state said in words."""
-        state = "right" if self.passed else "wrong"
+        state = "right" if self.passed else "open" if self.untouched else "wrong"
+        bar, head = ("1px dotted", self._head) if self.untouched else ("3px solid", self._strong)
         hints = "" if self.passed else "".join(map(_hint_html, range(1, 99), self.hints))
         return (
-            f'<div class="cg-verdict cg-verdict--{state}" role="status" style="border-left: 3px '
-            'solid currentColor; padding: 0.1em 0 0.1em 0.9em; margin: 0.6em 0">'
-            f'<p class="cg-verdict__message"><strong>{self._head}</strong> '
-            f"{_html(self.message)}</p>{hints}</div>"
+            f'<div class="cg-verdict cg-verdict--{state}" role="status" style="border-left: {bar} '
+            'currentColor; padding: 0.1em 0 0.1em 0.9em; margin: 0.6em 0">'
+            f'<p class="cg-verdict__message">{head} {_html(self.message)}</p>{hints}</div>'
         )
 
     @property
+    def _strong(self) -> str:
+        return f"<strong>{self._head}</strong>"
+
+    @property
     def _head(self) -> str:
-        return "Right." if self.passed else "Not yet."
+        if self.passed:
+            return "Right."
+        return "Your turn." if self.untouched else "Not yet."
 
 
 def _hint_html(number: int, hint: str) -> str:
@@ -100,11 +108,16 @@ class Exercise:
     starter: str = "answer = ..."
 
     def check(self, answer: Any) -> Verdict:
-        """Judge an answer.  Never raises because of it, whatever it is."""
+        """Judge an answer.  Never raises because of it, whatever it is.
+
+        Only an interruption from the keyboard passes through, which ends a function that runs
+        for ever.
+        """
         if answer is ...:
-            return self._wrong("Nothing is entered yet: replace the `...` by your answer.")
+            return self._open("Nothing is entered yet: replace the `...` by your answer.")
         try:
-            return self._judge(answer)
+            with np.errstate():  # whatever an answer does to NumPy's settings ends with it
+                return self._judge(answer)
         except Exception as trouble:  # an object may fail at anything one does with it
             return self._wrong(
                 f"Your answer could not be looked at: it raised `{type(trouble).__name__}` on the "
@@ -119,7 +132,7 @@ class Exercise:
 
     def hint(self, number: int = 1) -> str:
         """The hint with this number, counted from 1."""
-        if not 1 <= number <= len(self.hints):
+        if not isinstance(number, int) or not 1 <= number <= len(self.hints):
             return f"This exercise has {len(self.hints)} hints."
         return self.hints[number - 1]
 
@@ -138,6 +151,9 @@ class Exercise:
 
     def _wrong(self, message: str) -> Verdict:
         return Verdict(False, message, self.hints)
+
+    def _open(self, message: str) -> Verdict:
+        return Verdict(False, message, self.hints, untouched=True)
 
 
 @dataclass(frozen=True)
@@ -284,9 +300,13 @@ class Choice(_Asked):
         if isinstance(answer, str):
             if answer in self.options:
                 return self.options.index(answer)
-            answer = answer.strip().lower()
+            answer = answer.strip().rstrip(").").lower()  # b) and b. are b
             letters = self._letters()
-            return letters.index(answer) if answer in letters else None
+            if answer in letters:
+                return letters.index(answer)
+            answer = int(answer) if answer.isdecimal() else None
+        if isinstance(answer, np.ndarray) and answer.ndim == 0:
+            answer = answer.item()
         if isinstance(answer, int | np.integer) and not isinstance(answer, bool):
             return int(answer) if 0 <= answer < len(self.options) else None
         return None

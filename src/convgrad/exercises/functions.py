@@ -33,6 +33,10 @@ class Trial:
     known: dict[str, Any]  # keywords of explain_difference; has "geometry" and "target"
 
 
+_UNTOUCHED = (
+    "The function returns nothing yet: replace the `...` by your code and `return` the result."
+)
+
 # Every check sees new numbers, and yet two builds of the book see the same ones.
 _checks = itertools.count(1)
 
@@ -51,6 +55,8 @@ class Function(Exercise):
         count = 0
         for trial in self.trials(np.random.default_rng(next(_checks))):
             complaint = self._try(answer, trial)
+            if complaint == _UNTOUCHED:
+                return self._open(complaint)
             if complaint is not None:
                 return self._wrong(complaint)
             count += 1
@@ -69,7 +75,7 @@ class Function(Exercise):
         except (Exception, SystemExit) as trouble:
             return f"{on} your function raised {_told(trouble, function)}"
         if returned is None or returned is ...:
-            return "Your function returns nothing yet: replace the `...` and `return` the result."
+            return _UNTOUCHED
         for given, kept in zip(arguments, trial.arguments, strict=True):
             if isinstance(given, np.ndarray) and not np.array_equal(given, kept):
                 return f"{on} your function changed one of its arguments: work on a copy."
@@ -89,8 +95,8 @@ class Function(Exercise):
         # explanations speak of four axes; one image and one channel go in front of a plain map
         front = (1,) * (4 - needed.ndim)
         explanation = explain_difference(
-            array.reshape(*front, *array.shape),
-            needed.reshape(*front, *needed.shape),
+            array.reshape((*front, *array.shape)),
+            needed.reshape((*front, *needed.shape)),
             **trial.known,
         )
         if explanation.right:
@@ -100,7 +106,11 @@ class Function(Exercise):
 
 def _told(trouble: BaseException, function: Callable) -> str:
     """The error in words, with the line of the reader's own function that it came from."""
-    name, message = type(trouble).__name__, str(trouble)
+    name = type(trouble).__name__
+    try:
+        message = _without_marks(str(trouble))
+    except Exception:  # it is the reader's own class
+        message = ""
     told = f"`{name}`: {message}" if message else f"`{name}`"
     code = getattr(function, "__code__", None)
     own = [
@@ -111,8 +121,13 @@ def _told(trouble: BaseException, function: Callable) -> str:
     if not own:
         return f"{told}."
     line = own[-1].lineno - code.co_firstlineno + 1
-    source = f", `{own[-1].line}`" if own[-1].line else ""
+    source = f", `{_without_marks(own[-1].line)}`" if own[-1].line else ""
     return f"{told} (line {line} of the function{source})."
+
+
+def _without_marks(text: str) -> str:
+    """A verdict sets in type what stands between backticks; a reader's own would confuse it."""
+    return text.replace("`", "'")
 
 
 # ---- sizes to try --------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from .. import windows
 from ..checks import random_operands
 from ..examples import example
+from ..geometry import ConvGeometry
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
 from .words import numbers_of, turned
@@ -109,7 +111,16 @@ def _response_mistakes() -> list[tuple[int, str]]:
         (
             geometry.H // geometry.KH,
             "That is how often the template fits side by side. It moves by one cell, not by its "
-            "own width.",
+            "own height.",
+        ),
+        (
+            geometry.H - geometry.KH + 2,
+            "One too many: in the last place the template's lower edge lies on the last row, not "
+            "below it.",
+        ),
+        (
+            (geometry.H - geometry.KH) // 2 + 1,
+            "That is a stride of 2. Here the template moves by one cell.",
         ),
     ]
 
@@ -118,7 +129,7 @@ _response_size = Number(
     key="window-response-size",
     chapter=_CHAPTER,
     level=1,
-    title="How wide is the response?",
+    title="How tall is the response?",
     prompt=(
         f"Example E: a tracker slides a template of {example('E').geometry.KH}×"
         f"{example('E').geometry.KW} over a search image of {example('E').geometry.H}×"
@@ -128,13 +139,85 @@ _response_size = Number(
     hints=(
         "In how many places can the template's upper edge stand?",
         "The first is row 0. In the last its lower edge lies on the last row of the image.",
+        "The size formula says the same: stride 1, no padding, and the span is the template's "
+        "height.",
     ),
     compute=lambda: example("E").geometry.OH,
     compute_mistakes=_response_mistakes,
     explanation=(
-        "The upper edge of the template may stand in rows 0 to H − KH, which are H − KH + 1 rows."
+        "The upper edge of the template may stand in rows 0 to `H − KH`, which are `H − KH + 1` "
+        "rows."
     ),
     solution="answer = example('E').geometry.OH  # H - KH + 1",
+)
+
+
+# ---- the size with everything at once ------------------------------------------------------
+
+_STEEP = ConvGeometry(C=1, H=10, W=11, O=1, KH=3, KW=3, stride=2, padding=1, dilation=2)
+
+
+def _shape_of(geometry: ConvGeometry) -> np.ndarray:
+    """[[rows, columns]] of the output."""
+    return np.array([[geometry.OH, geometry.OW]], dtype=np.float64)
+
+
+def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
+    right, (stride, _), (border, _) = _shape_of(_STEEP), _STEEP.stride, _STEEP.padding[0]
+    one_sided = replace(_STEEP, padding=((border, 0), (border, 0)))
+    return [
+        (right[:, ::-1], "Rows come first, then columns."),
+        (
+            _shape_of(replace(_STEEP, padding=0)),
+            f"One too few each way. Either the border is missing, {border} row at the top and "
+            f"{border} at the bottom, or the first place, where the window stands before any step.",
+        ),
+        (
+            _shape_of(replace(_STEEP, dilation=1)),
+            "You left the dilation out. With gaps between its taps the kernel spans "
+            f"{_STEEP.span[0]} rows.",
+        ),
+        (
+            _shape_of(replace(_STEEP, stride=1)),
+            f"You left the stride out. The window moves by {stride} from place to place.",
+        ),
+        (
+            _shape_of(one_sided),
+            f"The rows are right, one column is missing. Is the span {_STEEP.span[0]}, and did "
+            "you count the border on both sides?",
+        ),
+    ]
+
+
+_predict_shape = Grid(
+    key="window-shape",
+    chapter=_CHAPTER,
+    level=1,
+    title="How many rows and columns come out?",
+    prompt=(
+        f"A {_STEEP.KH}×{_STEEP.KW} kernel with stride {_STEEP.stride[0]}, padding "
+        f"{_STEEP.padding[0][0]} and dilation {_STEEP.dilation[0]} runs over an image of "
+        f"{_STEEP.H} rows and {_STEEP.W} columns. How large is the output? Rows go into the left "
+        "box, columns into the right one."
+    ),
+    starter="answer = [..., ...]",
+    hints=(
+        "How many rows does one window span? With dilation 2 there is a gap of one row between "
+        "neighbouring taps.",
+        "How many rows has the image with its border? Take the span off: that is the way the "
+        "window can go.",
+        "Divide the way by the stride, round down, and add 1 for the place where it begins.",
+    ),
+    compute=lambda: _shape_of(_STEEP),
+    compute_mistakes=_shape_mistakes,
+    explanation=(
+        f"The span is {_STEEP.span[0]}. Rows: the window can go {_STEEP.padded_size[0]} − "
+        f"{_STEEP.span[0]} = {_STEEP.padded_size[0] - _STEEP.span[0]}, in steps of "
+        f"{_STEEP.stride[0]}, and {_STEEP.leftover[0]} is left over. Columns: "
+        f"{_STEEP.padded_size[1]} − {_STEEP.span[1]} = "
+        f"{_STEEP.padded_size[1] - _STEEP.span[1]}. Then 1 is added for the first place."
+    ),
+    solution="answer = [(12 - 5) // 2 + 1, (13 - 5) // 2 + 1]",
 )
 
 
@@ -262,8 +345,8 @@ _use_counts = Grid(
     compute=_uses,
     compute_mistakes=_use_mistakes,
     explanation=(
-        "Along one axis the cells are read 1, 2, 3, 2, 1 times, and rows and columns multiply. "
-        "These are the numbers of products that will meet in each cell of grad_input."
+        "Along one axis the cells are read 1, 2, 3, 2, 1 times, and rows and columns multiply. A "
+        "cell in the middle has a part in more output cells than one in the corner."
     ),
     solution="along = np.array([1, 2, 3, 2, 1])\nanswer = np.outer(along, along)",
 )
@@ -452,8 +535,10 @@ _forward = Function(
     prompt=(
         "Write `forward(x, weight, geometry)`: `x` is `(N, C, H, W)`, `weight` is "
         "`(O, C/G, KH, KW)`, the result `geometry.output_shape`. Any batch, channels, stride, zero "
-        "padding, dilation and groups; no bias. `geometry.source(p, q, i, j)` says which cell a "
-        "tap reads."
+        "padding, dilation and groups; no bias. Three methods help: `geometry.source(p, q, i, j)` "
+        "is the place (h, v) that a tap reads, `geometry.cell(h, v)` the cell of x there, or "
+        "`None` on padding, and `geometry.channel(o, c)` the channel of x behind channel c of "
+        "kernel o."
     ),
     starter=(
         "def forward(x, weight, geometry):\n"
@@ -485,6 +570,7 @@ _forward = Function(
 EXERCISES: tuple[Exercise, ...] = (
     _first_numbers,
     _response_size,
+    _predict_shape,
     _one_pixel,
     _use_counts,
     _best_match,

@@ -14,7 +14,7 @@ from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
-from .words import mutant_says, numbers_of
+from .words import mutant_says, numbers_of, written_out
 
 __all__ = ["EXERCISES"]
 
@@ -37,22 +37,29 @@ def _mutated(name: str, letter: str, grad_output: np.ndarray | None = None) -> n
 
 # ---- one tap of example B ------------------------------------------------------------------
 
-_I, _J = 0, 1
+# The third tap: no tap that it could be taken for holds the same number.
+_I, _J = 0, 2
 
 
 def _one_tap_mistakes() -> list[tuple[float, str]]:
-    names = ("wgrad_g_turned", "wgrad_g_transposed", "wgrad_reversed", "wgrad_transposed")
-    names += ("wgrad_position_mean",)
+    names = ("wgrad_g_turned", "wgrad_g_transposed", "wgrad_position_mean")
     x, _, _, g = example("B").arrays()
+    taps = _grad_weight("B")[0, 0]
     return [
+        (
+            taps[_I, _J - 1],
+            f"That is tap ({_I}, {_J - 1}). Tap ({_I}, {_J}) reads one column further to the "
+            "right.",
+        ),
+        (
+            taps[_J, _I],
+            f"That is tap ({_J}, {_I}): the row comes first, `i` counts down, `j` to the right.",
+        ),
+        (taps[0, 0], f"That is tap (0, 0). Tap ({_I}, {_J}) reads {_J} columns further right."),
         *((_mutated(name, "B")[0, 0, _I, _J], mutant_says(name)) for name in names),
         (
             x[0, 0, _I, _J] * g[0, 0, 0, 0],
             "That is the product of the first window alone. Every window adds one.",
-        ),
-        (
-            _grad_weight("B")[0, 0, 0, 0],
-            f"That is tap (0, 0). Tap ({_I}, {_J}) reads one column further to the right.",
         ),
     ]
 
@@ -216,8 +223,8 @@ def _crop_mistakes() -> list[tuple[np.ndarray, str]]:
     return [
         (
             np.array([[g.KH, g.KW]]),
-            "That is the kernel, the size after the crop. One row of x is read by no window; the "
-            "convolution finds room for taps there.",
+            "That is the kernel. One row of x is read by no window, and grad_output finds room "
+            "there once more.",
         ),
         (np.array([[cols, rows]]), "The rows come first. Which of the two axes has a leftover?"),
         (
@@ -228,8 +235,7 @@ def _crop_mistakes() -> list[tuple[np.ndarray, str]]:
         (
             np.array([[g.H - g.OH + 1, g.W - g.OW + 1]]),
             f"You slid a dense grad_output over x. Its cells lie {g.stride[0]} apart: the stride "
-            "has "
-            "become the dilation.",
+            "has become the dilation.",
         ),
         (
             np.array([[g.H, g.W]]),
@@ -242,11 +248,12 @@ _crop = Grid(
     key="weight-crop",
     chapter=_CHAPTER,
     level=2,
-    title="Before the crop",
+    title="How many rows and columns come out?",
     prompt=(
         "Example C: the images are 6×7, the kernel 3×3, the stride 2, so `grad_output` is 2×3. The "
-        "weight gradient is computed as the convolution of x with grad_output, stride and dilation "
-        "exchanged. What size has its result before the crop? Answer with `[rows, columns]`."
+        "cells of x that one tap met lie 2 apart, and from tap to tap the pattern moves by 1. Now "
+        "let grad_output slide over x like that, its cells 2 apart, in steps of 1. In how many "
+        "rows and columns can it stand? Rows go into the left box, columns into the right one."
     ),
     starter="answer = [..., ...]",
     hints=(
@@ -258,11 +265,71 @@ _crop = Grid(
     compute=_uncropped,
     compute_mistakes=_crop_mistakes,
     explanation=(
-        "The leftover row of x gives the convolution room for one more row of taps. The kernel has "
-        "no such taps, so that row is cropped."
+        "Along the columns it fits as often as the kernel has columns. Along the rows it fits once "
+        "more: the row of x that no window read gives it room. The next lines say what to do."
     ),
     solution="geometry = example('C').geometry\n"
     "answer = [geometry.KH + geometry.surplus[0], geometry.KW + geometry.surplus[1]]",
+)
+
+
+# ---- which mistake left these numbers ------------------------------------------------------
+
+# Each choice beside the mutant that computes it.
+_LEFT_BY = {
+    "The finished gradient was turned by 180°.": "wgrad_reversed",
+    "Rows and columns of the finished gradient were exchanged.": "wgrad_transposed",
+    "`grad_output` was turned by 180° before it slid over `x`.": "wgrad_g_turned",
+    "Rows and columns of `grad_output` were exchanged.": "wgrad_g_transposed",
+}
+
+
+def _culprit() -> int:
+    """The place of the mistake that leaves the grid in the prompt; all four leave others."""
+    given = [_mutated(name, "B") for name in _LEFT_BY.values()]
+    (place,) = (k for k, grad in enumerate(given) if np.array_equal(grad, _crime()))
+    return place
+
+
+def _crime() -> np.ndarray:
+    return _mutated("wgrad_g_turned", "B")
+
+
+_what_happened = Choice(
+    key="weight-what-happened",
+    chapter=_CHAPTER,
+    level=2,
+    title="What happened here?",
+    prompt=(
+        "Somebody computes the weight gradient of example B and gets the `grad_weight` below. It "
+        "is wrong. Which mistake leaves these numbers?\n\n"
+        + written_out(
+            x=example("B").arrays().x[0, 0],
+            grad_output=example("B").arrays().grad_output[0, 0],
+            grad_weight=_crime()[0, 0],
+        )
+    ),
+    options=tuple(_LEFT_BY),
+    hints=(
+        "The right gradient has a 3 at tap (0, 0); you saw the player fill it. Do the right "
+        "numbers stand here in other places, or are they other numbers?",
+        "If the finished gradient had been turned, that 3 would stand at tap (2, 2). If its rows "
+        "and columns had been exchanged, it would stand where it was.",
+        "Two mistakes are left, and they agree at tap (0, 0). Lay each changed grad_output on the "
+        "block of x that begins at row 0, column 1.",
+    ),
+    compute=_culprit,
+    compute_mistakes=lambda: [
+        (0, "Then the nine right numbers would stand here, only turned: the 3 at tap (2, 2)."),
+        (1, "Then the nine right numbers would stand here: the 3 still at tap (0, 0)."),
+        (3, "With rows and columns exchanged, tap (0, 0) is 9 too, but tap (0, 1) is 11."),
+    ],
+    explanation=(
+        "The numbers are not the right ones in other places, so something was changed before the "
+        "sums were made. With grad_output turned, the block of x from column 1 adds up to the 2 at "
+        "tap (0, 1)."
+    ),
+    solution="answer = 2  # grad_output was turned",
 )
 
 
@@ -349,7 +416,8 @@ _blind_sum = Choice(
     title="What does a sum not see?",
     prompt=(
         "Somebody tests a weight gradient with `y.sum().backward()` and compares with PyTorch. One "
-        "of these mistakes passes that test, whatever the image. Which?"
+        "of these mistakes passes that test for every batch, image size and stride (let the output "
+        "be square). Which?"
     ),
     options=tuple(MUTANTS[name].sentence for name in _BLIND_CHOICES),
     hints=(
@@ -363,8 +431,16 @@ _blind_sum = Choice(
             "The gradient itself is not the same in all taps, even if grad_output is 1 everywhere, "
             "so turning it shows.",
         ),
-        (1, "With ones the last image's share is still only one share of the sum."),
-        (3, "The result has the wrong shape, whatever the numbers are."),
+        (
+            1,
+            "With a single image it passes. With two, the share of the last is not the sum, "
+            "whether grad_output is 1 or not.",
+        ),
+        (
+            3,
+            "Where nothing is left over it passes. Where the windows leave enough rows unread, "
+            "the result has the wrong shape, whatever the numbers are.",
+        ),
     ],
     explanation=(
         "The sum sends back a grad_output of ones, and ones stay ones however you turn, transpose "
@@ -478,6 +554,7 @@ EXERCISES: tuple[Exercise, ...] = (
     _how_many,
     _one_pixel,
     _crop,
+    _what_happened,
     _swap,
     _by_taps,
     _blind_sum,

@@ -7,7 +7,7 @@ import numpy as np
 from ..examples import example
 from ..mutants import MUTANTS
 
-__all__ = ["mutant_says", "numbers_of", "turned"]
+__all__ = ["mutant_says", "numbers_of", "turned", "written_out"]
 
 
 def turned(array: np.ndarray) -> np.ndarray:
@@ -18,9 +18,14 @@ def turned(array: np.ndarray) -> np.ndarray:
 def numbers_of(letter: str, *names: str) -> str:
     """The first map of an example's arrays, as a Markdown block for a prompt."""
     arrays = example(letter).arrays()
+    return written_out(**{name: getattr(arrays, name)[0, 0] for name in names})
+
+
+def written_out(**maps: np.ndarray) -> str:
+    """Maps of whole numbers under their names, as a Markdown block for a prompt."""
     blocks = []
-    for name in names:
-        rows = getattr(arrays, name)[0, 0].astype(int).tolist()
+    for name, numbers in maps.items():
+        rows = numbers.astype(int).tolist()
         width = max(len(str(number)) for row in rows for number in row)
         indent = " " * (len(name) + 3)
         lines = ("  ".join(str(number).rjust(width) for number in row) for row in rows)
