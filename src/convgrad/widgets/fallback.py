@@ -88,8 +88,10 @@ def player_fallback(
         "products, whose factors are outlined."
     )
     formula = _formula(name, terms, geometry, target, operands, value)
+    wide, narrow = (_live_height(geometry, target, order, narrow=narrow) for narrow in (0, 1))
     return (
-        f'<figure class="cg-fallback">{_style()}{_svg(blocks, alt)}'
+        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
+        f"{_style()}{_svg(blocks, alt)}"
         f"<figcaption>{escape(words)}</figcaption>"
         f'<p class="cg-formula">{formula}</p></figure>'
     )
@@ -168,6 +170,50 @@ def _tinted(key: str, name: str, index: tuple[int, ...]) -> str:
 
 def _color(key: str) -> str:
     return f"var(--cg-{key.replace('_', '-')},{PALETTE[key]['light']})"
+
+
+# ---- the room for the live widget ----------------------------------------------------------
+
+
+def _live_height(geometry: ConvGeometry, target: str, order: str, *, narrow: bool) -> int:
+    """About how tall the live player is, in pixels, so that the page keeps still when it mounts.
+
+    The numbers are those of contribution_player.css; a browser test holds the two together.
+    """
+    g = geometry
+    sliced = max(g.N, g.C, g.O) > 1
+    padded = any(np.ravel(g.padding))
+    cell = 32 if narrow else 36
+
+    def panel(rows: int, slices: tuple[int, int], *, above: int = 0, beside: bool = False) -> int:
+        """Title, name of the slice, grid, the small pictures of all slices, note."""
+        several = max(slices) > 1
+        pictures = 16 + 17 * (g.groups > 1) + min(slices) * (max(24, 5 * rows + 6) + 1)
+        grid = cell * (rows + above) + 3
+        body = max(grid, pictures * several) if beside else grid + (10 + pictures) * several
+        return 26 + 23 * several + body + 23 * (above > 0)
+
+    border = sum(g.padding[0])
+    x = panel(g.H, (g.N, g.C), above=border)
+    weight = panel(g.KH, (g.O, g.CG))
+    upstream = panel(g.OH, (g.N, g.O))
+    alone = target == "input" and order == "kernel" and g.O > 1
+    result = {
+        "weight": panel(g.KH, (g.O, g.CG), beside=not narrow),
+        "input": panel(g.H, (g.N, g.C), above=border, beside=not (narrow or alone)),
+        "bias": 28 + cell,
+    }[target]
+    used = {"weight": [x, upstream], "input": [weight, upstream], "bias": [upstream]}[target]
+    if narrow:
+        width = 140 + cell * (g.KW if target == "input" else g.W + sum(g.padding[1]))
+        if len(used) == 2 and not sliced and max(width, 200) <= 310:  # side by side
+            operands = max(used) + 31
+        else:
+            operands = sum(used) + 43 * (len(used) - 1) + 31 * (3 - len(used))
+        share = (panel(g.H, (1, g.O), above=border) + 43) * alone
+        return 374 + operands + share + result + (21 + 32 * (g.padding_mode == "zeros")) * padded
+    idle = 26 + 23 * sliced + 36 * (g.KH if target == "weight" else g.H + border) + 3 + 23
+    return 279 + max(*used, idle) + result + 23 * padded
 
 
 # ---- the drawing ---------------------------------------------------------------------------
@@ -260,31 +306,51 @@ class _Block:
         """Fills first, the lines of the grid over them, then one text for each row."""
         rows, cols = self.cells
         side = self.cell
+        if any(map(any, self.border)):
+            # the hatch over everything, then the image over the hatch
+            height, width = self.array.shape[2:]
+            (above, _), (before, _) = self.border
+            yield f'<path class="hatch" d="{_hatch(left, top, cols * side, rows * side)}"/>'
+            yield (
+                f'<rect class="image" x="{left + before * side}" y="{top + above * side}" '
+                f'width="{width * side}" height="{height * side}"/>'
+            )
         texts = []
         for row in range(rows):
             spans = []
             for col in range(cols):
                 h, v = row - self.border[0][0], col - self.border[1][0]
-                value, padding = self._value(a, b, h, v)
-                lit = ((a, b, h, v) if self.letters else (v,)) in self.lit
-                kind = " ".join(["lit"] * lit + ["pad"] * padding)
-                if kind:
+                if ((a, b, h, v) if self.letters else (v,)) in self.lit:
                     x, y = left + col * side, top + row * side
-                    yield f'<rect class="{kind}" x="{x}" y="{y}" width="{side}" height="{side}"/>'
-                spans.append(f'<tspan x="{left + (col + 0.5) * side:g}">{number(value)}</tspan>')
+                    yield f'<rect class="lit" x="{x}" y="{y}" width="{side}" height="{side}"/>'
+                value = number(self._value(a, b, h, v))
+                spans.append(f'<tspan x="{left + (col + 0.5) * side:g}">{value}</tspan>')
             texts.append(f'<text y="{top + (row + 0.5) * side + 4:g}">{"".join(spans)}</text>')
         across = "".join(f"M{left} {top + k * side}h{cols * side}" for k in range(rows + 1))
         down = "".join(f"M{left + k * side} {top}v{rows * side}" for k in range(cols + 1))
         yield f'<path d="{across}{down}"/>'
         yield from texts
 
-    def _value(self, a: int, b: int, h: int, v: int) -> tuple[float, bool]:
-        """What stands at (h, v), and whether it is padding."""
+    def _value(self, a: int, b: int, h: int, v: int) -> float:
+        """What stands at (h, v), which may lie on the padding."""
         rows, cols = self.array.shape[2:]
         if 0 <= h < rows and 0 <= v < cols:
-            return float(self.array[a, b, h, v]), False
+            return float(self.array[a, b, h, v])
         cell = self.geometry.cell(h, v) if self.geometry else None
-        return (float(self.array[a, b, *cell]) if cell else 0.0), True
+        return float(self.array[a, b, *cell]) if cell else 0.0
+
+
+def _hatch(left: int, top: int, width: int, height: int) -> str:
+    """Slanted lines in a rectangle.
+
+    Drawn, and not an SVG pattern: patterns are named by ids, which would repeat where two widgets
+    share a page.
+    """
+    lines = []
+    for along in range(6, width + height, 6):
+        x, end = max(0, along - height), min(along, width)
+        lines.append(f"M{left + x} {top + along - x}l{end - x} {x - end}")
+    return "".join(lines)
 
 
 def _svg(blocks: list[_Block], alt: str) -> str:
@@ -302,15 +368,9 @@ def _svg(blocks: list[_Block], alt: str) -> str:
     height = top + line + 4
     return (
         f'<svg role="img" aria-label="{escape(alt, quote=True)}" viewBox="0 0 {widest} {height}" '
-        f'width="{widest}" height="{height}" xmlns="http://www.w3.org/2000/svg">{_HATCH}'
+        f'width="{widest}" height="{height}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(parts)}</svg>"
     )
-
-
-_HATCH = (
-    '<defs><pattern id="cg-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect class="hatch" width="2" height="5"/></pattern></defs>'
-)
 
 
 def _style() -> str:
@@ -327,9 +387,16 @@ def _style() -> str:
         ".cg-fallback svg .title{font-size:13px;fill:var(--hue);font-weight:600;text-anchor:start}"
         f".cg-fallback svg .name{{fill:{_color('muted')};font-size:11px;text-anchor:start}}"
         f".cg-fallback svg path{{stroke:{_color('rule')};fill:none}}"
-        f".cg-fallback svg .hatch{{fill:{_color('padding_soft')}}}"
-        ".cg-fallback svg .pad{fill:url(#cg-hatch)}"
+        f".cg-fallback svg .hatch{{stroke:{_color('padding_soft')};stroke-width:2.5}}"
+        f".cg-fallback svg .image{{fill:{_color('paper')}}}"
         ".cg-fallback svg .lit{fill:var(--soft);stroke:var(--hue);stroke-width:3}"
         ".cg-fallback b,.cg-fallback i{font-style:normal;color:var(--hue)}"
-        f".cg-fallback .padding{{--hue:{_color('padding')}}}</style>"
+        f".cg-fallback .padding{{--hue:{_color('padding')}}}"
+        # the live widget comes: keep its room; where none comes, keep none
+        "@media screen and (scripting:enabled){figure.cg-fallback{min-height:var(--wide)}}"
+        "@media screen and (scripting:enabled) and (max-width:650px)"
+        "{figure.cg-fallback{min-height:var(--narrow)}}"
+        # on a telephone numbers that can be read, in a drawing that is moved by hand
+        "@media screen and (max-width:650px)"
+        "{figure.cg-fallback{overflow-x:auto}.cg-fallback svg{max-width:none}}</style>"
     )

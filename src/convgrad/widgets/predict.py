@@ -258,7 +258,12 @@ def _digest(question: str, solution: Any) -> str:
 # ---- arrays that a prompt writes out --------------------------------------------------------
 
 _BLOCK = re.compile(r"```text\n(?P<arrays>.*?)\n```", re.DOTALL)
-_COLOURS = {"x": "x", "weight": "kernel", "grad_output": "grad_output"}
+_COLOURS = {
+    "x": "x",
+    "weight": "kernel",
+    "grad_output": "grad_output",
+    "grad_weight": "result",
+}
 
 
 def _lift_tables(prompt: str) -> tuple[str, list[Table]]:

@@ -92,7 +92,7 @@ function hintAt(question, answer, wrong) {
   if (question.kind === "choice") return "It is another one.";
   const expected = cellsOf(question.solution);
   const got = cellsOf(answer);
-  const typed = formatNumber(got[wrong]);
+  const typed = formatNumber(got[wrong], 12); // as it was typed
   const turned = got[wrong] !== 0 && got[wrong] === -expected[wrong];
   if (question.kind === "number") {
     return turned ? "The size is right. Look at the sign again." : `It is not ${typed}.`;

@@ -375,7 +375,7 @@ class PlayerView {
       const button = (text, title, action) =>
         h(
           "button",
-          { type: "button", title, "aria-label": `${text}: ${title}`, onclick: this.guard(action) },
+          { title, "aria-label": `${text}: ${title}`, onclick: this.guard(action) },
           text,
         );
       fill(
@@ -407,7 +407,7 @@ class PlayerView {
     const cell = target === "bias" ? [col] : [...this.#moment().shown.result, row, col];
     this.chosen = `${this.chosen}` === `${cell}` ? null : cell;
     this.#move({ ...this.head, playing: false });
-    if (this.chosen) say(this.ui.live, this.ui.formulaBox.textContent ?? "");
+    if (this.chosen) say(this.ui.live, this.ui.formulaBox.querySelector("span")?.textContent ?? "");
   }
 
   #closeFormula() {

@@ -65,7 +65,8 @@ const SIZES = /** @type {const} */ ([
 ]);
 
 /**
- * The geometry of a spec, or a GeometryError that says why there is none.
+ * The geometry of a spec, or a GeometryError that says why there is none.  (Sizes that no memory
+ * holds are refused in Python; a picture of cells never gets there.)
  * @param {Spec} spec
  * @returns {Geometry}
  */
@@ -80,10 +81,10 @@ export function geometryOf(spec) {
     ["O", "output"],
   ])) {
     if (spec[letter] % spec.groups) {
-      const divisors = [...range(1, spec[letter] + 1)].filter((g) => spec[letter] % g === 0);
+      const divisors = commonDivisors(spec.C, spec.O).join(", ");
       throw new GeometryError(
         `${spec[letter]} ${meaning} channels do not divide into ${spec.groups} groups: ` +
-          `use groups out of [${divisors.join(", ")}] or change ${letter}`,
+          `use groups out of [${divisors}], which divide C and O, or change ${letter}`,
       );
     }
   }
@@ -122,22 +123,29 @@ function whole(name, value, least) {
   }
 }
 
-/** Reflection needs cells to reflect. @param {Spec} spec */
+/** @param {number} a @param {number} b */
+function commonDivisors(a, b) {
+  return [...range(1, Math.min(a, b) + 1)].filter((d) => a % d === 0 && b % d === 0);
+}
+
+/** The widest border of each axis: reflection needs cells to reflect. @param {Spec} spec */
+function widestBorder({ padding_mode, H, W }) {
+  const spare = { reflect: 1, circular: 0 }[padding_mode] ?? -Infinity;
+  return [H - spare, W - spare];
+}
+
+/** @param {Spec} spec */
 function checkBorder(spec) {
-  const limit = { reflect: -1, circular: 0 }[spec.padding_mode];
-  if (limit === undefined) return;
-  for (const [axis, size, pair] of /** @type {const} */ ([
-    ["H", spec.H, spec.padding[0]],
-    ["W", spec.W, spec.padding[1]],
-  ])) {
-    if (Math.max(...pair) > size + limit) {
-      throw new GeometryError(
-        `padding ${Math.max(...pair)} with padding_mode '${spec.padding_mode}' and ` +
-          `${axis} = ${size}: at most ${size + limit} cells can be copied; pad less or use ` +
-          "padding_mode 'replicate' or 'zeros'",
-      );
-    }
-  }
+  const widest = widestBorder(spec);
+  spec.padding.forEach((pair, axis) => {
+    const border = Math.max(...pair);
+    if (border <= widest[axis]) return;
+    throw new GeometryError(
+      `padding ${border} with padding_mode '${spec.padding_mode}' and ` +
+        `${axis ? "W" : "H"} = ${axis ? spec.W : spec.H}: at most ${widest[axis]} cells can be ` +
+        "copied; pad less or use padding_mode 'replicate' or 'zeros'",
+    );
+  });
 }
 
 /** @param {Spec} spec @param {Pair} span @param {Pair} padded */
@@ -147,11 +155,15 @@ function checkSpan(spec, span, padded) {
   const dilated = spec.dilation.some((d) => d !== 1)
     ? ` with dilation ${short(spec.dilation)}`
     : "";
+  const more = Math.ceil(missing / 2);
+  const widest = widestBorder(spec);
+  const copies = spec.padding.every((pair, axis) => Math.max(...pair) + more <= widest[axis]);
+  const mode = copies ? "" : " with padding_mode 'zeros'"; // this mode has no cells left to copy
   const other = spec.KH <= padded[0] && spec.KW <= padded[1] ? "dilation 1" : "a smaller kernel";
   throw new GeometryError(
     `kernel ${spec.KH}×${spec.KW}${dilated} spans ${span[0]}×${span[1]}, ` +
       `the padded input is ${padded[0]}×${padded[1]}: ` +
-      `pad by ${Math.ceil(missing / 2)} more on each side or use ${other}`,
+      `pad by ${more} more on each side${mode} or use ${other}`,
   );
 }
 

@@ -13,6 +13,7 @@ const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
  */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  if (tag === "button") element.setAttribute("type", "button"); // the default submits
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -24,6 +25,16 @@ export function h(tag, attributes = {}, ...children) {
     ...children.filter((child) => child !== null && child !== undefined && child !== false),
   );
   return element;
+}
+
+/** A picture of one path. @param {string} viewBox */
+export function drawing(viewBox) {
+  const [svg, path] = ["svg", "path"].map((tag) =>
+    document.createElementNS("http://www.w3.org/2000/svg", tag),
+  );
+  svg.setAttribute("viewBox", viewBox);
+  svg.append(path);
+  return { svg, path };
 }
 
 /** @param {Element} element @param {...(Node | string)} children */
@@ -45,6 +56,13 @@ export function say(element, text) {
  */
 export const tinted = (pieces) =>
   pieces.map(({ text, key }) => (key ? h("span", { class: `cg-ink-${key}` }, text) : text));
+
+/** A label that no other element of the page has: the second player is number 2. @param {string} stem */
+export function freshName(stem) {
+  let name = stem;
+  for (let k = 2; document.querySelector(`[aria-label="${name}"]`); k++) name = `${stem} ${k}`;
+  return name;
+}
 
 let serial = 0;
 /** An id that no other element of the page has. @param {string} stem */

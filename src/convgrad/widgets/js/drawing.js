@@ -30,11 +30,13 @@ import {
 import { SPEEDS } from "./player.js";
 import {
   GRADIENT,
+  caption,
   factorNames,
   formatNumber,
   formula,
   groupLetter,
   spell,
+  standingWords,
   subscript,
 } from "./words.js";
 
@@ -72,15 +74,22 @@ export function draw(ui, moment) {
   const { geometry: g, target, order } = list;
   ui.targets.show(target);
   ui.orders.show(order);
+  say(ui.caption, caption(g, target, order));
   drawOperands(ui, moment);
   const sums = accumulate(list, moment.arrays, head.step);
   drawResult(ui.result, moment, sums, 0, head.step);
-  const alone = order === "kernel" && target === "input";
+  const alone = order === "kernel" && target === "input" && g.O > 1;
   ui.share.el.hidden = ui.into.hidden = !alone;
   ui.result.title(GRADIENT[target], alone ? "the shares added up" : "being filled");
   if (alone) drawShare(ui.share, moment);
   drawSpelled(ui, moment, sums);
   drawControls(ui, moment);
+  ui.root.classList.toggle("cg-padded", g.padding.flat().some(Boolean));
+  // where a formula is open, a step that is not in it stands back
+  ui.root.classList.toggle(
+    "cg-asking",
+    moment.chosen !== null && `${moment.now?.target}` !== `${moment.chosen}`,
+  );
   ui.root.classList.toggle("cg-fast", head.playing && head.speed > 8);
   const places = /** @type {Place[]} */ ([...FACTORS[target], "result"]);
   const sliced = places.some((place) => product(axesOf(g, target, place).shape.slice(0, 2)) > 1);
@@ -119,7 +128,7 @@ function drawOperands(ui, moment) {
     grid.point(spot);
     grid.mark("cg-partner", chosen && !idle ? partners(moment, name) : []);
     if (name !== "x") continue;
-    grid.mark("cg-with", now && spot ? companions(g, now, order) : []);
+    grid.mark("cg-with", now && spot && !chosen ? companions(g, now, order) : []);
     grid.mark("cg-copied", now?.cell && spot && copied(now) ? [now.cell] : []);
     grid.mark("cg-unread", grey);
   }
@@ -219,7 +228,7 @@ function drawResult(panel, moment, sums, from, to) {
   const spot = here && (panel.el.dataset.kernel ?? `${now?.o}`) === `${now?.o}` ? here : null;
   grid.point(spot);
   const onImage = target === "input";
-  grid.mark("cg-with", now && spot && onImage ? companions(g, now, order) : []);
+  grid.mark("cg-with", now && spot && onImage && !chosen ? companions(g, now, order) : []);
   grid.mark("cg-copied", now?.cell && spot && onImage && copied(now) ? [now.cell] : []);
   const grey = onImage ? unread(g) : [];
   grid.mark("cg-unread", grey);
@@ -367,12 +376,26 @@ export function drawFormula({ formulaBox }, moment, on) {
     before && before.list === list && before.arrays === arrays && before.chosen === chosen;
   if (!same) writeFormula(formulaBox, moment, on);
   drawn.set(formulaBox, moment);
-  for (const term of formulaBox.querySelectorAll(".cg-term")) {
-    if (term.getAttribute("data-step") === `${head.step}`)
-      term.setAttribute("aria-current", "step");
-    else term.removeAttribute("aria-current");
+  let [fallen, standing] = [0, 0];
+  const steps = stepsOfChosen(moment);
+  for (const k of steps) {
+    if (k >= head.step) break;
+    const [a, b] = factors(list, k, arrays);
+    standing += a * b;
+    fallen++;
   }
+  for (const term of formulaBox.querySelectorAll(".cg-term")) {
+    const step = Number(term.getAttribute("data-step"));
+    attribute(term, "aria-current", step === head.step ? "step" : "false");
+    term.classList.toggle("cg-fallen", step <= head.step && fallen < steps.length);
+  }
+  const status = formulaBox.querySelector(".cg-standing");
+  if (status) say(status, standingWords(fallen, steps.length, standing, sumOf(moment)));
 }
+
+/** What the chosen cell is in the end. @param {Moment} moment */
+const sumOf = ({ list, arrays, chosen }) =>
+  accumulate(list, arrays)[ravel(chosen ?? [], targetShape(list.geometry, list.target))];
 
 /** What each formula shows: it is written again only when that changes, to keep the focus. @type {WeakMap<Element, Moment>} */
 const drawn = new WeakMap();
@@ -391,18 +414,17 @@ function writeFormula(formulaBox, moment, on) {
     c: list.at(k),
     values: factors(list, k, arrays),
   }));
-  const sum = accumulate(list, arrays)[ravel(chosen, targetShape(g, target))];
+  const sum = sumOf(moment);
   const name = { text: subscript(GRADIENT[target], chosen), key: "result" };
   const more = steps.length > terms.length ? ` + … (${steps.length - terms.length} more)` : "";
   const letters = terms.flatMap(({ step, c }, k) => {
     const attributes = {
-      type: "button",
       class: "cg-term",
       "data-step": step,
       title: `go to step ${step}`,
     };
     const onclick = () => on.seek(step);
-    const term = tinted(factorNames(g, target, c));
+    const term = tinted(factorNames(g, target, c, true));
     return [k ? " + " : "", h("button", { ...attributes, onclick }, ...term)];
   });
   const counted = ` is the sum of ${steps.length} product${steps.length === 1 ? "" : "s"}`;
@@ -411,11 +433,10 @@ function writeFormula(formulaBox, moment, on) {
     h(
       "p",
       { class: "cg-formula-head" },
-      h("span", {}, ...tinted([name]), counted),
+      h("span", {}, ...tinted([name]), counted, h("span", { class: "cg-standing" })),
       h(
         "button",
         {
-          type: "button",
           class: "cg-button cg-close",
           "aria-label": "close the formula",
           onclick: on.close,

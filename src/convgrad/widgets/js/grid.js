@@ -4,7 +4,7 @@
 
 import { attribute, fill, h } from "./dom.js";
 import { clamp } from "./player.js";
-import { formatNumber, parseNumber } from "./words.js";
+import { fitNumber, formatNumber, parseNumber } from "./words.js";
 
 /** @typedef {[number, number]} Pair */
 /** Cells of padding on each side. @typedef {[Pair, Pair]} Border */
@@ -34,6 +34,8 @@ export function moveFocus(key, row, col, rows, cols) {
   return to ? [clamp(to[0], 0, rows - 1), clamp(to[1], 0, cols - 1)] : null;
 }
 
+const EXACT = 12; // digits of a number that is edited
+
 export class Grid {
   /** @param {GridOptions} options */
   constructor(options) {
@@ -46,9 +48,9 @@ export class Grid {
       [0, 0],
     ];
     /**
-     * By "row,col"; padding has negative or too large numbers.  Each with the text it shows, so
+     * By "row,col"; padding has negative or too large numbers.  Each with the number it shows, so
      * that a step reads nothing back from the page.
-     * @type {Map<string, {el: HTMLElement, row: number, col: number, text: string}>}
+     * @type {Map<string, {el: HTMLElement, row: number, col: number, value: number | null | undefined}>}
      */
     this.cells = new Map();
     /** @type {Map<string, Set<HTMLElement>>} the cells that carry each mark now */
@@ -89,7 +91,7 @@ export class Grid {
           "data-row": row,
           "data-col": col,
         });
-        this.cells.set(`${row},${col}`, { el: cell, row, col, text: "" });
+        this.cells.set(`${row},${col}`, { el: cell, row, col, value: undefined });
         line.append(cell);
       }
       lines.push(line);
@@ -115,9 +117,13 @@ export class Grid {
   write(valueAt) {
     for (const cell of this.cells.values()) {
       const value = valueAt(cell.row, cell.col);
-      const text = value === null ? "" : formatNumber(value, 4);
-      if (cell.text === text || cell.el.firstElementChild) continue; // or somebody is typing here
-      cell.text = cell.el.textContent = text;
+      if (cell.value === value || cell.el.firstElementChild) continue; // or somebody is typing here
+      cell.value = value;
+      const text = value === null ? "" : fitNumber(value);
+      cell.el.textContent = text;
+      const whole = value === null ? "" : formatNumber(value, EXACT);
+      if (whole !== text) cell.el.title = whole;
+      else cell.el.removeAttribute("title");
       cell.el.dataset.length = String(Math.min(text.length, 6)); // longer numbers are set smaller
     }
   }
@@ -203,12 +209,13 @@ export class Grid {
       autocomplete: "off",
       "aria-label": `number in row ${row}, column ${col}`,
     });
-    input.value = typed ?? before;
+    const whole = cell.title || before;
+    input.value = typed ?? whole;
     let open = true;
     /** @param {boolean} keep @param {boolean} refocus */
     const close = (keep, refocus) => {
       if (!open) return;
-      const parsed = keep && input.value !== before ? parseNumber(input.value) : null;
+      const parsed = keep && input.value !== whole ? parseNumber(input.value) : null;
       if (parsed && "refusal" in parsed) {
         this.options.onrefuse?.(parsed.refusal);
         input.setAttribute("aria-invalid", "true");

@@ -88,21 +88,15 @@ export function knobs(perAxis) {
 export const differsPerAxis = ({ stride, dilation, padding }) =>
   stride[0] !== stride[1] || dilation[0] !== dilation[1] || new Set(padding.flat()).size > 1;
 
-/** @param {Spec} spec @returns {Spec} */
-export const copySpec = (spec) => ({
-  N: spec.N,
-  C: spec.C,
-  H: spec.H,
-  W: spec.W,
-  O: spec.O,
-  KH: spec.KH,
-  KW: spec.KW,
-  stride: [...spec.stride],
-  padding: [[...spec.padding[0]], [...spec.padding[1]]],
-  dilation: [...spec.dilation],
-  groups: spec.groups,
-  padding_mode: spec.padding_mode,
-});
+const OF_A_SPEC = "N C H W O KH KW stride padding dilation groups padding_mode".split(" ");
+
+/** The spec alone, without what follows from it; always in this order. @param {Spec} spec @returns {Spec} */
+export const copySpec = (spec) =>
+  /** @type {any} */ (
+    Object.fromEntries(
+      OF_A_SPEC.map((key) => [key, structuredClone(spec[/** @type {keyof Spec} */ (key)])]),
+    )
+  );
 
 export class KnobForm {
   /**
@@ -143,7 +137,7 @@ export class KnobForm {
    * @param {string} sentence @param {Spec} possible  what is still drawn
    */
   refuse(sentence, possible) {
-    const back = h("button", { type: "button", class: "cg-back-to" }, "back to what is shown");
+    const back = h("button", { class: "cg-back-to" }, "back to what is shown");
     back.addEventListener("click", () => this.show(possible));
     fill(this.message, sentence, ". ", back);
     this.message.hidden = false;
@@ -190,7 +184,7 @@ export class KnobForm {
     const button = (sign, word, by) =>
       h(
         "button",
-        { type: "button", tabindex: -1, "aria-label": `${word} ${knob.label}`, onclick: nudge(by) },
+        { tabindex: -1, "aria-label": `${word} ${knob.label}`, onclick: nudge(by) },
         sign,
       );
     const less = button("−", "less", -1);

@@ -1,11 +1,12 @@
 // @ts-check
 // What the player is made of: panels, choices, buttons.  Built once; the view writes into it.
 
-import { freshId, h, say } from "./dom.js";
+import { drawing, freshId, freshName, h, say } from "./dom.js";
 import { Grid } from "./grid.js";
 import { GRADIENT } from "./words.js";
 import { KnobForm } from "./knobs.js";
 import { Overview, sliceName } from "./overview.js";
+import { groupOfSlice } from "./places.js";
 import { seek, toggle } from "./player.js";
 
 /** @typedef {import("./conv.js").Spec} Spec */
@@ -98,6 +99,9 @@ export function layout(spec, on) {
     chip,
   );
 
+  const captionId = freshId("caption");
+  const caption = h("p", { class: "cg-caption", id: captionId });
+  orders.el.setAttribute("aria-describedby", captionId);
   const spelled = h("p", { class: "cg-spelled" });
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
   const message = h("p", { class: "cg-message", role: "alert", hidden: true });
@@ -107,8 +111,9 @@ export function layout(spec, on) {
 
   const root = h(
     "section",
-    { class: "cg cg-player", "aria-label": "Contribution player" },
-    h("div", { class: "cg-top" }, targets.el, orders.el, examples, controls.padLabel),
+    { class: "cg cg-player", "aria-label": freshName("Contribution player") },
+    h("div", { class: "cg-top" }, examples, controls.padLabel),
+    h("div", { class: "cg-top" }, targets.el, orders.el, caption),
     stage,
     h("div", { class: "cg-bottom" }, spelled, live, controls.el),
     message,
@@ -134,6 +139,7 @@ export function layout(spec, on) {
     into,
     operandRow,
     chip,
+    caption,
     spelled,
     live,
     message,
@@ -150,7 +156,6 @@ function transport(on) {
     h(
       "button",
       {
-        type: "button",
         class: `cg-button cg-${name}`,
         "aria-label": label,
         title: label,
@@ -232,7 +237,7 @@ export class Panel {
    * @param {(slice: readonly number[]) => string} [filled]
    */
   slices(axes, shown, lit, filled) {
-    const letter = axes.group(shown[0], shown[1]);
+    const letter = groupOfSlice(axes, shown);
     const several = axes.shape[0] * axes.shape[1] > 1;
     const name = several ? sliceName(axes.letters, shown) : "";
     say(this.slice, name + (name && letter ? ` · group ${letter}` : ""));
@@ -275,12 +280,8 @@ const ICONS = {
 
 /** @param {string} name */
 export function drawnIcon(name) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 24 24");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const { svg, path } = drawing("0 0 24 24");
   path.setAttribute("d", ICONS[name]);
-  svg.append(path);
   return svg;
 }
 
@@ -289,7 +290,6 @@ export function keysHelp() {
     ["Space", "play or pause"],
     ["→ ←", "one step on or back"],
     ["Home End", "to the start or the end"],
-    ["Tab", "to the next grid or control"],
     ["arrows in a grid", "from cell to cell"],
     ["Enter", "edit a number; in the gradient: show its formula"],
     ["Escape", "leave a number as it was; close the formula"],

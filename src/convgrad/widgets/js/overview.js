@@ -2,7 +2,9 @@
 // All slices of an array as a small table of small pictures: shows where in the batch and the
 // channels the step is, how much is filled, and lets another slice be looked at.
 
-import { attribute, fill, h } from "./dom.js";
+import { attribute, drawing, fill, h } from "./dom.js";
+import { groupOfSlice, sameSlice } from "./places.js";
+import { groupLetter } from "./words.js";
 
 /** What an index letter counts. @type {Record<string, string>} */
 const COUNTS = { n: "image", c: "channel", o: "kernel" };
@@ -10,7 +12,7 @@ const SIDE = 5; // pixels of one cell
 
 /**
  * The first two axes of an array: their letters, and which of them the groups divide.
- * @typedef {{letters: string, shape: readonly number[], group: (a: number, b: number) => string, groupAxis: number}} Axes
+ * @typedef {{letters: string, shape: readonly number[], groupAxis: number, groups: number}} Axes
  */
 
 /** What a slice is called: `image 0, channel 2`. @param {string} letters @param {readonly number[]} slice */
@@ -22,8 +24,11 @@ export class Overview {
   constructor(onpick) {
     this.onpick = onpick;
     this.built = "";
-    /** @type {{slice: number[], button: HTMLElement, done: SVGElement, dot: SVGElement}[]} */
+    /** @type {{slice: number[], button: HTMLElement, picture: HTMLElement, box: string, done: Element | null}[]} */
     this.slices = [];
+    this.dot = h("b", { class: "cg-dot" });
+    /** @type {HTMLElement | null} where the dot is */
+    this.lit = null;
     this.el = h("div", { class: "cg-overview", role: "group" });
   }
 
@@ -31,29 +36,33 @@ export class Overview {
   shape(axes, label) {
     const [A, B] = axes.shape;
     this.el.hidden = A * B < 2;
-    this.el.setAttribute("aria-label", label);
-    const groups = [A - 1, 0, B - 1].map((k, at) => axes.group(at ? 0 : k, at ? k : 0));
-    const wanted = `${axes.letters} ${axes.shape} ${groups}`;
+    attribute(this.el, "aria-label", label);
+    const wanted = `${axes.letters} ${axes.shape} ${axes.groups}`;
     if (this.built === wanted) return;
     this.built = wanted;
+    this.slices = [];
+    this.lit = null;
+    if (A * B < 2) return fill(this.el);
     // the longer axis runs across
     const [down, across] = A > B ? [1, 0] : [0, 1];
     const [rows, columns] = [axes.shape[down], axes.shape[across]];
     this.el.style.setProperty("--across", String(columns));
-    /** @param {number} axis @param {number} k */
-    const heading = (axis, k) => {
-      const letter = axis === axes.groupAxis ? axes.group(axis ? 0 : k, axis ? k : 0) : "";
-      return h("span", { class: "cg-heading" }, `${letter}${k}`);
-    };
-    this.slices = [];
-    const corner = h(
-      "span",
-      { class: "cg-heading" },
-      rows > 1 ? `${axes.letters[down]}\\${axes.letters[across]}` : axes.letters[across],
-    );
-    const cells = [corner, ...Array.from({ length: columns }, (_, k) => heading(across, k))];
+    const each = axes.shape[axes.groupAxis] / axes.groups;
+    const grouped = axes.groups > 1 && rows + columns > 2;
+    const cells = [];
+    if (grouped && axes.groupAxis === across) {
+      cells.push(h("span"));
+      for (let k = 0; k < axes.groups; k++) {
+        const letter = groupLetter(k);
+        const style = `grid-column:span ${each}`;
+        cells.push(heading(each > 1 ? `group ${letter}` : letter, { "data-group": letter, style }));
+      }
+    }
+    cells.push(h("span"));
+    for (let k = 0; k < columns; k++) cells.push(heading(axes.letters[across] + k));
     for (let row = 0; row < rows; row++) {
-      cells.push(rows > 1 ? heading(down, row) : h("span", {}));
+      const letter = grouped && axes.groupAxis === down ? `${groupLetter(Math.floor(row / each))} ` : "";
+      cells.push(rows > 1 ? heading(letter + axes.letters[down] + row) : h("span"));
       for (let column = 0; column < columns; column++) {
         cells.push(this.#slice(axes, across ? [row, column] : [column, row]));
       }
@@ -64,35 +73,21 @@ export class Overview {
   /** @param {Axes} axes @param {number[]} slice */
   #slice(axes, slice) {
     const [rows, cols] = axes.shape.slice(2);
-    const letter = axes.group(slice[0], slice[1]);
-    const size = `width:${cols * SIDE}px;height:${rows * SIDE}px`;
-    const svg = svgElement("svg", {
-      viewBox: `0 0 ${cols} ${rows}`,
-      style: size,
-      "aria-hidden": "true",
-    });
-    const done = svgElement("path", { class: "cg-done" });
-    const dot = svgElement("rect", {
-      class: "cg-dot",
-      width: "1",
-      height: "1",
-      visibility: "hidden",
-    });
-    svg.append(done, dot);
+    const letter = groupOfSlice(axes, slice);
+    const picture = h("i", { style: `width:${cols * SIDE}px;height:${rows * SIDE}px` });
     const name = sliceName(axes.letters, slice) + (letter && `, group ${letter}`);
     const button = h(
       "button",
       {
-        type: "button",
         class: "cg-slice",
         "data-group": letter,
         "aria-label": `show ${name}`,
         title: name,
         onclick: () => this.onpick(slice),
       },
-      svg,
+      picture,
     );
-    this.slices.push({ slice, button, done, dot });
+    this.slices.push({ slice, button, picture, box: `0 0 ${cols} ${rows}`, done: null });
     return button;
   }
 
@@ -102,22 +97,27 @@ export class Overview {
    * @param {(slice: readonly number[]) => string} [filled]  path of the cells that hold something
    */
   update(shown, lit, filled) {
-    for (const { slice, button, done, dot } of this.slices) {
-      attribute(button, "aria-pressed", `${slice[0] === shown[0] && slice[1] === shown[1]}`);
-      const here = lit !== null && lit[0] === slice[0] && lit[1] === slice[1];
-      attribute(dot, "visibility", here ? "visible" : "hidden");
-      if (here) {
-        dot.setAttribute("x", String(lit[3]));
-        dot.setAttribute("y", String(lit[2]));
+    let under = null;
+    for (const each of this.slices) {
+      const { slice, button, picture } = each;
+      attribute(button, "aria-pressed", `${sameSlice(slice, shown)}`);
+      if (lit && sameSlice(slice, lit)) under = picture;
+      const path = filled?.(slice);
+      // made where something is to be drawn: drawings cost layout
+      if (path && !each.done) {
+        const { svg, path } = drawing(each.box);
+        picture.prepend(svg);
+        each.done = path;
       }
-      if (filled) attribute(done, "d", filled(slice));
+      if (each.done) attribute(each.done, "d", path ?? "");
     }
+    if (lit) attribute(this.dot, "style", `left:${lit[3] * SIDE}px;top:${lit[2] * SIDE}px`);
+    if (under === this.lit) return;
+    this.lit = under;
+    if (under) under.append(this.dot);
+    else this.dot.remove();
   }
 }
 
-/** @param {string} tag @param {Record<string, string>} attributes */
-function svgElement(tag, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
+/** @param {string} text @param {Record<string, string>} [attributes] */
+const heading = (text, attributes) => h("span", { class: "cg-heading", ...attributes }, text);

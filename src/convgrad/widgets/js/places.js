@@ -1,7 +1,7 @@
 // @ts-check
 // Where a contribution is in each array, and which cells belong together: indices, no drawing.
 
-import { channelOf, groupOf, imageIndex, range, shapes, source } from "./conv.js";
+import { channelOf, imageIndex, range, shapes, source } from "./conv.js";
 import { groupLetter } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -38,26 +38,25 @@ export const copied = (c) => c.cell !== null && (c.cell[0] !== c.h || c.cell[1] 
  * @returns {import("./overview.js").Axes}
  */
 export function axesOf(g, target, place) {
-  /** @type {Record<"x" | "weight", (a: number, b: number) => number>} */
-  const groups = { x: (_, c) => Math.floor(c / g.CG), weight: (o) => groupOf(g, o) };
-  /** @param {(a: number, b: number) => number} group */
-  const lettered = (group) => (/** @type {number} */ a, /** @type {number} */ b) =>
-    g.groups > 1 ? groupLetter(group(a, b)) : "";
-  const byKernel = lettered((_, o) => groupOf(g, o));
+  const { groups } = g;
   const { x, weight, grad_output } = shapes(g);
   if (place === "result" && target === "bias") {
-    return { letters: "", shape: [1, 1, 1, g.O], group: () => "", groupAxis: 0 };
+    return { letters: "", shape: [1, 1, 1, g.O], groupAxis: 0, groups: 1 };
   }
   if (place === "share") {
-    return { letters: "no", shape: [1, g.O, g.KH, g.KW], group: byKernel, groupAxis: 1 };
+    return { letters: "no", shape: [1, g.O, g.KH, g.KW], groupAxis: 1, groups };
   }
   if (place === "grad_output") {
-    return { letters: "no", shape: grad_output, group: byKernel, groupAxis: 1 };
+    return { letters: "no", shape: grad_output, groupAxis: 1, groups };
   }
   return place === "weight" || (place === "result" && target === "weight")
-    ? { letters: "oc", shape: weight, group: lettered(groups.weight), groupAxis: 0 }
-    : { letters: "nc", shape: x, group: lettered(groups.x), groupAxis: 1 };
+    ? { letters: "oc", shape: weight, groupAxis: 0, groups }
+    : { letters: "nc", shape: x, groupAxis: 1, groups };
 }
+
+/** The letter of the group that a slice is in; none where there is one group. @param {import("./overview.js").Axes} axes @param {readonly number[]} slice */
+export const groupOfSlice = ({ shape, groupAxis, groups }, slice) =>
+  groups > 1 ? groupLetter(Math.floor((slice[groupAxis] * groups) / shape[groupAxis])) : "";
 
 /**
  * The slice of every array that a contribution lies in; the first one's where there is none.

@@ -7,6 +7,7 @@ import { channelOf } from "./conv.js";
 /** @typedef {import("./conv.js").Contribution} Contribution */
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Target} Target */
+/** @typedef {import("./conv.js").Order} Order */
 
 /** The public name of each gradient. @type {Record<Target, string>} */
 export const GRADIENT = { weight: "grad_weight", input: "grad_input", bias: "grad_bias" };
@@ -20,9 +21,21 @@ export function formatNumber(value, digits = 6) {
   const rounded = Number(value.toPrecision(digits)) + 0; // + 0 turns −0 into 0
   const magnitude = Math.abs(rounded);
   const plain = magnitude === 0 || (magnitude >= 1e-4 && magnitude < 10 ** digits);
-  return (plain ? String(rounded) : rounded.toExponential())
-    .replaceAll("-", "−")
-    .replace("e+", "e");
+  return typeset(plain ? String(rounded) : rounded.toExponential());
+}
+
+/** @param {string} text */
+const typeset = (text) => text.replaceAll("-", "−").replace("e+", "e");
+
+const ROOM = 6; // characters of a cell
+
+/** A number for a cell: whole ones exactly where they fit, others with as many digits as fit. @param {number} value */
+export function fitNumber(value) {
+  for (let digits = Number.isInteger(value) ? ROOM : 4; digits; digits--) {
+    const text = formatNumber(value, digits);
+    if (text.length <= ROOM) return text;
+  }
+  return typeset(value.toExponential(0));
 }
 
 /** A number inside a product or a sum: negative ones in brackets. @param {number} value */
@@ -48,11 +61,39 @@ export function parseNumber(text) {
 /** `x[0,0,2,3]`. @param {string} name @param {readonly number[]} index */
 export const subscript = (name, index) => `${name}[${index.map((k) => formatNumber(k)).join(",")}]`;
 
-/** The names of the factors of a product. @param {Geometry} g @param {Target} target @param {Contribution} c @returns {Piece[]} */
-export function factorNames(g, target, c) {
+/** What each order does, in plain words. @type {Record<Target, Record<Order, string>>} */
+const CAPTIONS = {
+  weight: {
+    tap: "finish one cell of grad_weight, then the next",
+    position: "at each place of the window, one product for every cell of grad_weight",
+    kernel: "finish one kernel’s gradient, position by position, then the next kernel’s",
+  },
+  input: {
+    tap: "one weight meets every g of its kernel, then the next weight does",
+    position: "at each place of the window, g is spread over the cells under it",
+    kernel: "one kernel’s share alone, then the next; together they are grad_input",
+  },
+  bias: {
+    tap: "a bias has no taps; add up one kernel’s g, then the next kernel’s",
+    position: "at each position, one g for every kernel",
+    kernel: "add up one kernel’s g, then the next kernel’s",
+  },
+};
+const ALONE = "with a single kernel the same as ";
+
+/** What the order of the products does. @param {Geometry} g @param {Target} target @param {Order} order */
+export function caption({ O }, target, order) {
+  const same = O === 1 && (target === "bias" ? order !== "position" : order === "kernel");
+  return `by ${order}: ${same ? `${ALONE}by position` : CAPTIONS[target][order]}`;
+}
+
+/** The names of the factors of a product. @param {Geometry} g @param {Target} target @param {Contribution} c @param {boolean} [brief]  zero padding has no index @returns {Piece[]} */
+export function factorNames(g, target, c, brief = false) {
   const upstream = { text: subscript("g", [c.n, c.o, c.p, c.q]), key: "grad_output" };
   if (target === "bias") return [upstream];
   const [channel, i, j] = [Number(c.c), Number(c.i), Number(c.j)];
+  if (brief && target === "weight" && !c.cell)
+    return [{ text: "padding", key: "padding" }, { text: "·" }, upstream];
   const first =
     target === "input"
       ? { text: subscript("w", [c.o, channel, i, j]), key: "kernel" }
@@ -78,12 +119,10 @@ export const onPadding = (g, { h, v }) =>
 export function spell(g, target, c, [a, b], sum) {
   const numbers = target === "bias" ? formatNumber(b) : `${factor(a)}·${factor(b)}`;
   if (!c.target) {
-    const where = `(${formatNumber(Number(c.h))}, ${formatNumber(Number(c.v))})`;
     return [
       { text: "lost: " },
       ...factorNames(g, target, c),
-      { text: ` = ${numbers} lands on the padding at ${where}, outside ` },
-      { text: "grad_input", key: "result" },
+      { text: ` = ${numbers} lands on the padding, ${sideOf(g, c)}` },
     ];
   }
   return [
@@ -96,10 +135,19 @@ export function spell(g, target, c, [a, b], sum) {
   ];
 }
 
+/** On which side of the image a tap lies that is outside of it. @param {Geometry} g @param {Contribution} c */
+function sideOf(g, { h, v }) {
+  const sides = [
+    Number(h) < 0 ? "above" : Number(h) >= g.H ? "below" : "",
+    Number(v) < 0 ? "left of" : Number(v) >= g.W ? "right of" : "",
+  ];
+  return `${sides.filter(Boolean).join(" and ")} the image`;
+}
+
 /** What is special about a tap on padding. @param {Geometry} g @param {Target} target @param {Contribution} c @returns {Piece[]} */
 function aside(g, target, c) {
   if (!onPadding(g, c)) return [];
-  if (!c.cell) return [{ text: " (zero padding)", key: "padding" }];
+  if (!c.cell) return [{ text: ` (zero padding, ${sideOf(g, c)})`, key: "padding" }];
   const index = [c.n, channelOf(g, c.o, Number(c.c))];
   const here = subscript("x", [...index, Number(c.h), Number(c.v)]);
   const copied = subscript("x", [...index, ...c.cell]);
@@ -122,6 +170,16 @@ export function formula(target, terms, sum, more = "") {
   );
   const result = { text: formatNumber(sum), key: "result" };
   return [{ text: `= ${numbers.join(" + ") || "0"}${more} = ` }, result];
+}
+
+/**
+ * How full a cell is: `; 2 fell so far (underlined): now 3, in the end 9`.
+ * @param {number} fallen @param {number} all @param {number} now @param {number} end
+ */
+export function standingWords(fallen, all, now, end) {
+  if (fallen === all) return "; all fell";
+  const some = fallen ? `${fallen} fell so far (underlined)` : "none fell so far";
+  return `; ${some}: now ${formatNumber(now)}, in the end ${formatNumber(end)}`;
 }
 
 /** The letter of a group: 0 → A. @param {number} group */
