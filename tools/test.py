@@ -102,7 +102,7 @@ def stages(fast: bool) -> list[tuple[str, Callable[[], tuple[bool, Count]]]]:
         ("package", lambda: pytest("package", "-n2", "-m", elsewhere)),
         ("oldest NumPy", oldest_numpy),
         ("book", lambda: plain("tools.book")),
-        ("pages", lambda: pytest("pages", "-m", "browser or lab or book")),
+        ("pages", lambda: pytest("pages", "-n2", "-m", "browser or lab or book")),
     ]
 
 

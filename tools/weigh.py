@@ -21,7 +21,7 @@ WITH_FIGURES, WITHOUT_FIGURES = 250 * KILO, 120 * KILO
 
 
 class Weight(NamedTuple):
-    """One page: how many requests, how many gzipped bytes, and whether figures are among them."""
+    """One page: how many requests, how many gzipped bytes, and whether it has figures."""
 
     page: str
     requests: int
@@ -47,14 +47,14 @@ def weigh(browser: Browser, base: str, page: str) -> Weight:
     try:
         tab = context.new_page()
         responses = []
-        tab.on("response", responses.append)
+        tab.on("response", lambda response: responses.append(response))
         tab.goto(base + page, wait_until="networkidle")
         answers = [r for r in responses if r.ok and r.request.url.startswith(base)]
-        bodies = [(answer.request.resource_type, answer.body()) for answer in answers]
+        bodies = [answer.body() for answer in answers]
+        figures = tab.locator("article .cg-picture, article img").count() > 0
     finally:
         context.close()
-    size = sum(min(len(body), len(gzip.compress(body, 6, mtime=0))) for _, body in bodies)
-    figures = any(kind == "image" and len(body) > 5 * KILO for kind, body in bodies)
+    size = sum(min(len(body), len(gzip.compress(body, 6, mtime=0))) for body in bodies)
     return Weight(page, len(bodies), size, figures)
 
 

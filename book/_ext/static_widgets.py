@@ -235,6 +235,25 @@ class PlaceWidgets(SphinxPostTransform):
             raw.replace_self(node)
 
 
+class MissOutputs(SphinxPostTransform):
+    """A cell whose output has nothing left in it fails the build instead of leaving a gap.
+
+    Whatever a cell shows (a widget above all), the page must show; an empty place for it means
+    that it got lost between the notebook and the page.
+    """
+
+    default_priority = 900  # when nothing more will be placed or chosen
+    formats = ("html",)
+
+    def run(self, **kwargs: Any) -> None:
+        for place in self.document.findall(nodes.container):
+            shown = (nodes.Text, nodes.raw, nodes.image, static_widget)
+            if "cell_output" in place["classes"] and not any(
+                isinstance(node, shown) for node in place.findall()
+            ):
+                logger.warning("the output of a cell got lost", location=place, type="widgets")
+
+
 def displays(document: nodes.document) -> Iterator[tuple[nodes.raw, str]]:
     """The places where myst-nb shows a widget, with the id of its model."""
     for raw in document.findall(nodes.raw):
@@ -308,6 +327,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     )
     app.connect("doctree-read", take_state)
     app.add_post_transform(PlaceWidgets)
+    app.add_post_transform(MissOutputs)
     app.connect("html-page-context", add_to_head)
     app.connect("build-finished", write_files)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True}

@@ -11,6 +11,9 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# A function for the browser: which text of the page is too faint, and how much was measured.
+FAINT_TEXT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
+
 
 def pages() -> list[str]:
     """The pages in reading order, as ``"book/preface"``."""

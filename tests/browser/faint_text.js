@@ -2,6 +2,8 @@
 // piece of text that is seen, its colour against the backgrounds under it, mixed where they let
 // something through.  Text over a picture or a gradient is left out, and so is text in SVG.
 () => {
+  // colours on their way from the light page to the dark one are at neither end
+  for (const each of document.getAnimations()) each.finish();
   const parse = (colour) => {
     const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     canvas.clearRect(0, 0, 1, 1);

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from contents import has_formulas, pages, pages_showing, source
+from contents import FAINT_TEXT, has_formulas, pages, pages_showing, source
 
 pytestmark = pytest.mark.browser
 
@@ -104,9 +103,6 @@ def test_phone_scrolls_one_way_only(visit, page, width):
     )
     assert size[0] == size[1], f"{size}, because of {wide}"
     tab.assert_clean()
-
-
-FAINT_TEXT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -24,8 +24,10 @@ from .style import PALETTE, BookFigure, color
 
 __all__ = [
     "WindowPicker",
+    "blocks",
     "crop",
     "four_windows",
+    "index_map",
     "one_tap",
     "one_window",
     "sliding_window",
@@ -50,12 +52,77 @@ def one_window(p: int = 1, q: int = 2) -> BookFigure:
     )
 
 
-def four_windows() -> BookFigure:
-    """Example A: the one pixel of x under the kernel, from each of the four positions.
+def index_map() -> BookFigure:
+    """One row of x under a kernel of three taps: what stride, dilation and padding do to it.
 
-    Each picture is the kernel with the pixel's place in it; the tap it lies under is lit.
+    Left the first row of example C, right that of example B, from three positions each.
+    """
+    seven, five = (example(letter).arrays().x[0, 0, :1] for letter in "CB")
+    columns = [
+        ("stride 2", seven, ConvGeometry(C=1, H=1, W=7, O=1, KH=1, KW=3, stride=2)),
+        ("dilation 2", seven, ConvGeometry(C=1, H=1, W=7, O=1, KH=1, KW=3, dilation=2)),
+        ("padding 1", five, ConvGeometry(C=1, H=1, W=5, O=1, KH=1, KW=3, padding=(0, 1))),
+    ]
+    rows = []
+    for q in range(3):
+        grids = []
+        for name, row, geometry in columns:
+            reads = window(geometry, 0, q)
+            grids.append(
+                Grid(
+                    row,
+                    "x",
+                    title=name if q == 0 else "",
+                    padding=geometry.padding,
+                    lit=reads,
+                    faint="rest",
+                    marks={cell: f"w{_small(j)}" for j, cell in enumerate(reads)},
+                    cell=26,
+                )
+            )
+        rows.append([Label(f"q = {q}"), *_spaced(grids)])
+    return draw(*rows)
+
+
+def blocks(letter: str = "D") -> BookFigure:
+    """Which channels of x each kernel reads, and which plane c of the kernel lies on them."""
+    geometry = example(letter).geometry
+    planes = [[""] * geometry.C for _ in range(geometry.O)]
+    for o, c in product(range(geometry.O), range(geometry.CG)):
+        planes[o][geometry.channel(o, c)] = f"c = {c}"
+    lit = [(o, k) for o, k in product(range(geometry.O), range(geometry.C)) if planes[o][k]]
+    return draw(
+        Label("kernel o"),
+        Grid(
+            planes,
+            "kernel",
+            lit=lit,
+            index=("o", "x"),
+            cell=40,
+            title="w[o, c]",
+            caption="across: channel of x",
+        ),
+        Label("        "),
+    )
+
+
+def four_windows() -> BookFigure:
+    """Example A: the padded map, and the one pixel under the kernel from all four positions.
+
+    Each lower picture is the kernel with the pixel's place in it; the tap it lies under is lit.
     """
     geometry, x, weight, _, y = _forward("A")
+    (top, _), (left, _) = geometry.padding
+    padded = Grid(
+        x[0, 0],
+        "x",
+        title="x with its border",
+        padding=geometry.padding,
+        lit=[(0, 0)],
+        boxes=[(-top, -left, geometry.KH, geometry.KW)],
+        caption="the frame is the window at p = 0, q = 0",
+        cell=30,
+    )
     pictures = []
     for p, q in product(range(geometry.OH), range(geometry.OW)):
         (i, j) = _tap_on_pixel(geometry, p, q)
@@ -63,19 +130,18 @@ def four_windows() -> BookFigure:
             Grid(
                 weight[0, 0],
                 "kernel",
-                title=f"p = {p}, q = {q}",
                 lit=[(i, j)],
                 faint="rest",
-                caption=f"{written(weight[0, 0, i, j])} · {written(x[0, 0, 0, 0])}"
-                f" = {written(y[0, 0, p, q])}",
+                caption=f"p = {p}, q = {q}\n{written(weight[0, 0, i, j])} · "
+                f"{written(x[0, 0, 0, 0])} = {written(y[0, 0, p, q])}",
                 cell=30,
             )
         )
-    return draw([*_spaced(pictures)])
+    return draw([padded], [*_spaced(pictures)])
 
 
 def tracker_responses() -> BookFigure:
-    """Example E: three response maps; the area of a square is the response, the best is ringed."""
+    """Example E: three response maps; the area of a square is the response, the best is framed."""
     y = _tracker_output()
     maps, size, gap, top = y.shape[1], 11.0, 24.0, 28.0
     rows, cols = y.shape[2:]
@@ -97,7 +163,7 @@ def tracker_responses() -> BookFigure:
             if a > 0.5
             for h, v in [(left + (q + 0.5) * size, top + (p + 0.5) * size)]
         ]
-        ax.add_patch(PathPatch(Path.make_compound_path(*squares), fc=color("ink"), lw=0))
+        ax.add_patch(PathPatch(Path.make_compound_path(*squares), fc=color("padding"), lw=0))
         p, q = np.unravel_index(y[0, o].argmax(), y[0, o].shape)
         ax.add_patch(
             Rectangle(
@@ -105,7 +171,7 @@ def tracker_responses() -> BookFigure:
                 2 * size,
                 2 * size,
                 fill=False,
-                ec=color("kernel"),
+                ec=color("ink"),
                 lw=2.5,
                 gid="cg-peak",
             )
@@ -340,21 +406,23 @@ def stride_becomes_dilation() -> BookFigure:
                 Label(f"q = {k}"),
                 Grid(
                     row,
-                    "kernel",
+                    "x",
                     lit=[(0, v) for v in reads],
                     faint="rest",
+                    marks={(0, v): f"w{_small(j)}" for j, v in enumerate(reads)},
                     cell=30,
-                    title="where w lies" if first else "",
+                    title="x under w" if first else "",
                 ),
                 Label("   "),
                 Label(f"j = {k}"),
                 Grid(
                     row,
-                    "grad_output",
+                    "x",
                     lit=[(0, v) for v in meets],
                     faint="rest",
+                    marks={(0, v): f"g{_small(q)}" for q, v in enumerate(meets)},
                     cell=30,
-                    title="where g lies" if first else "",
+                    title="x under g" if first else "",
                 ),
             ]
         )
@@ -369,9 +437,9 @@ def crop() -> BookFigure:
     kept = [(i, j) for i, j in product(range(geometry.KH), range(geometry.KW))]
     rest = [cell for cell in product(range(rows), range(cols)) if cell not in kept]
     return draw(
-        Grid(full, "result", title="x ⋆ g", lit=kept, faint=rest, index=("i", "j")),
+        Grid(full, "result", title="g over x", lit=kept, faint=rest, index=("i", "j")),
         Label("crop", arrow=True),
-        Grid(grad_weight[0, 0], "result", title="∂L/∂w", index=("i", "j")),
+        Grid(grad_weight[0, 0], "result", title="∂L/∂w", lit=kept, index=("i", "j")),
     )
 
 
@@ -409,6 +477,11 @@ def _tap_on_pixel(geometry: ConvGeometry, p: int, q: int) -> tuple[int, int]:
     """The tap that lies on the one pixel of a 1×1 map when the window stands at (p, q)."""
     taps = product(range(geometry.KH), range(geometry.KW))
     return next(t for t in taps if geometry.cell(*geometry.source(p, q, *t)) is not None)
+
+
+def _small(index: int) -> str:
+    """A number as a subscript."""
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(index))
 
 
 def _factor(value: float) -> str:

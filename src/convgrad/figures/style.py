@@ -16,14 +16,9 @@ import re
 from importlib import resources
 from typing import Any
 
-try:
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-except ImportError as error:  # the one place that says what to install
-    raise ImportError(
-        'convgrad.figures draws with matplotlib, which is missing: pip install "convgrad[figures]"'
-    ) from error
+import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
 
 __all__ = ["PALETTE", "BookFigure", "color", "css_variables", "theme_css"]
 

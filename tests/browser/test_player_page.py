@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import pages_showing
+from contents import FAINT_TEXT, pages_showing
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, conv2d_backward, example, ledger
@@ -34,7 +34,9 @@ class Player:
         return self.root.get_by_role("button", name=name, exact=True)
 
     def choose(self, name: str) -> None:
-        self.root.get_by_role("radio", name=name, exact=True).check(force=True)
+        radio = self.page.get_by_role("radio", name=name, exact=True)
+        self.root.locator("label").filter(has=radio).click()
+        expect(self.root.get_by_role("radio", name=name, exact=True)).to_be_checked()
 
     def example(self, letter: str) -> None:
         self.root.get_by_role("button", name=re.compile(f"^{letter}: ")).click()
@@ -388,7 +390,7 @@ def test_products_with_padding_are_shown_as_such(player):
         player.button("one step on").click()
         padding += "zero padding" in player.root.locator(".cg-spelled").inner_text()
     assert padding >= 6
-    player.root.get_by_label("products with padding").uncheck(force=True)
+    player.root.get_by_text("products with padding").click()
     assert player.step == (0, 4)
 
 
@@ -412,6 +414,72 @@ def test_a_gradient_cell_opens_as_one_formula(tab, player):
     tab.assert_clean()
 
 
+def test_a_cell_opened_early_says_what_is_still_to_fall(player):
+    """Of nine products two have fallen: the grid's number and the formula's are both explained."""
+    b = example("B")
+    arrays = b.arrays()
+    player.choose("position")
+    player.root.get_by_role("slider", name="step").fill("18")
+    player.cell("grad_weight", 1, 2).click()
+    standing = player.root.locator(".cg-formula-head")
+    now = after(18, b.geometry, "weight", "position", arrays)[0, 0, 1, 2]
+    end = gradients(b.geometry, arrays.x, arrays.weight, arrays.grad_output)["weight"][0, 0, 1, 2]
+    words = f"2 fell so far (underlined): now {now:g}, in the end {end:g}".replace("-", "−")
+    expect(standing).to_contain_text(words)
+    assert player.root.locator(".cg-fallen").count() == 2
+    # the step's own window stands back: what is marked meets in the chosen cell
+    assert player.root.locator(".cg-with").count() == 0
+    assert player.grid("x").locator(".cg-partner").count() == 9
+    player.button("to the end").click()
+    expect(standing).to_contain_text("; all fell")
+    assert player.root.locator(".cg-fallen").count() == 0, "nothing is left to tell apart"
+
+
+def test_each_order_is_explained(player):
+    said = set()
+    for target in TARGETS:
+        player.choose(f"grad_{target}")
+        for order in ORDERS:
+            player.choose(order)
+            caption = player.root.locator(".cg-caption")
+            expect(caption).to_contain_text(re.compile(f"^by {order}: "))
+            fields = player.root.get_by_role("group", name="by")
+            expect(fields).to_have_accessible_description(re.compile(f"^by {order}: "))
+            said.add(caption.text_content())
+    assert "by tap: finish one cell of grad_weight, then the next" in said
+    player.choose("grad_weight")
+    # example B has one kernel: its order is no third one
+    expect(player.root.locator(".cg-caption")).to_have_text(
+        "by kernel: with a single kernel the same as by position"
+    )
+
+
+def test_padding_is_named_by_the_side_where_it_lies(player):
+    player.example("A")
+    player.button("one step on").click()
+    spelled = player.root.locator(".cg-spelled")
+    expect(spelled).to_contain_text("(zero padding, above and left of the image)")
+    player.cell("grad_weight", 0, 0).click()
+    expect(player.root.locator(".cg-term").first).to_have_text("padding·g[0,0,0,0]")
+
+
+def test_long_numbers_stay_in_their_cells(player):
+    player.button("to the end").click()
+    typed = ["-123456", "0.001234", "999999", "-0.33333333", "1e6", "1e-9", "12.3456", "-1234.5"]
+    for k, number in enumerate(typed):
+        player.edit("x", k // 5, k % 5, number)
+    for k, number in enumerate(["999999", "-77777.7", "0.00001"]):
+        player.edit("g", 0, k, number)
+    wide = player.root.evaluate(
+        """(root) => [...root.querySelectorAll(".cg-cell")]
+          .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    )
+    assert not wide
+    # a number that had to be shortened is whole in its field
+    player.cell("x", 0, 3).click()
+    expect(player.grid("x").get_by_role("textbox")).to_have_value("−0.33333333")
+
+
 def test_reset_brings_back_the_numbers_of_the_beginning(player):
     player.edit("x", 0, 0, "8")
     player.turn("padding", 1)
@@ -428,6 +496,39 @@ def test_players_on_one_page_do_not_disturb_each_other(visit):
     other = players.nth(1).inner_text()
     Player(view).button("to the end").click()
     assert players.nth(1).inner_text() == other
+
+
+def test_players_of_one_page_have_names_of_their_own(visit):
+    page = next(p for p in pages_showing("ContributionPlayer") if "weight_gradient" in p)
+    players = visit().goto(f"{page}.html").locator(".cg-player")
+    names = [player.get_attribute("aria-label") for player in players.all()]
+    assert len(names) == len(set(names)) >= 2
+
+
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_the_page_keeps_still_when_a_player_starts(visit, width):
+    """Its fallback has kept the room."""
+    page = next(p for p in pages_showing("ContributionPlayer") if "weight_gradient" in p)
+    heights = """(hosts) => hosts.filter((host) => host.querySelector("figure.cg-fallback"))
+      .map((host) => host.offsetHeight)"""
+    still = visit(width=width)
+    still.page.route("**/_widgets/*.js", lambda route: route.abort())
+    before = still.goto(f"{page}.html", settle=False).locator(".cg-widget").evaluate_all(heights)
+    after = visit(width=width).goto(f"{page}.html").locator(".cg-widget").evaluate_all(heights)
+    assert len(before) == len(after) >= 2
+    # 24 pixels: about one line of text
+    assert all(abs(a - b) <= 24 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_grids_step_and_controls_fit_a_laptop(visit):
+    """Example B on 1280×800: nothing that plays has to be scrolled to."""
+    page = pages_showing("ContributionPlayer")[0]
+    player = Player(visit(height=800).goto(f"{page}.html"))
+    for target in TARGETS:
+        player.choose(f"grad_{target}")
+        top = player.root.bounding_box()["y"]
+        controls = player.root.get_by_role("group", name="playing").bounding_box()
+        assert controls["y"] + controls["height"] - top <= 760, target
 
 
 def test_reduced_motion_is_honoured(visit):
@@ -476,14 +577,19 @@ def test_it_can_be_used_on_a_phone(visit, width):
     assert np.array_equal(player.gradient("weight", d.geometry), expected)
 
 
-def test_colours_follow_the_dark_page_and_stay_readable(visit):
-    """Numbers in cells, whatever their state, stand out from their cell by 4.5 to 1."""
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_state_of_a_cell_can_be_read(visit, dark):
+    """Lit, in company, filled, empty, chosen, idle, padding: text stands out from its cell."""
     page = pages_showing("ContributionPlayer")[0]
-    grounds = {}
-    for dark in (False, True):
-        player = Player(visit(dark=dark).goto(f"{page}.html"))
-        grounds[dark] = player.root.evaluate("(root) => getComputedStyle(root).backgroundColor")
-        inks = player.cell("x", 0, 0).evaluate("(cell) => getComputedStyle(cell).color")
-        assert inks
-        grounds[dark] = (grounds[dark], inks)
-    assert grounds[False] != grounds[True]
+    player = Player(visit(dark=dark, reduced_motion=True).goto(f"{page}.html"))
+    for letter, target, order in [("A", "weight", "tap"), ("D", "input", "kernel")]:
+        player.example(letter)
+        player.choose(f"grad_{target}")
+        player.choose(order)
+        player.root.get_by_role("slider", name="step").fill(str(player.step[1] // 2))
+        player.cell(f"grad_{target}", 0, 0).click()
+        player.turn("groups", 7)  # impossible: the message is read too
+        player.drawn()
+        found = player.page.evaluate(FAINT_TEXT)
+        assert found["measured"] > 60
+        assert not found["faint"], (letter, target, order)
