@@ -75,6 +75,11 @@ def test_everything_travels_as_json():
         ({"solution": 7, "mistakes": {7: "right"}}, ValueError, "is the right answer"),
         ({"solution": np.eye(2), "mistakes": [(3, "m")]}, ShapeError, "needed are equal"),
         ({"solution": np.eye(2), "given": [True]}, ShapeError, "needed are equal"),
+        ({"solution": np.eye(2), "labels": ["a", "b"]}, ShapeError, "a grid of one row"),
+        ({"solution": [[1, 2]], "labels": ["a"]}, ShapeError, "a label for each of its boxes"),
+        ({"solution": [[1, 2]], "labels": "ab"}, ShapeError, "a label for each of its boxes"),
+        ({"solution": 1, "labels": ["a"]}, ShapeError, "a grid of one row"),
+        ({"solution": 1, "name": "y"}, ValueError, "only a grid has one, and this is a number"),
         ({"solution": 1, "hints": [r"$\nosuch$"]}, ValueError, r"uses \\nosuch"),
     ],
 )
@@ -107,6 +112,34 @@ def test_an_update_of_the_wrong_kind_is_refused_as_a_whole():
     assert question.attempts == 0
     assert question.correct is False
     assert question.complaint
+
+
+# ---- what a grid and its boxes are called ---------------------------------------------------
+
+
+def test_a_grid_has_its_name_above_it_in_the_fallback_too():
+    question = Predict("?", np.eye(2), name="change of `y`")
+    assert question.name == "change of <code>y</code>"
+    assert question.fallback.count(f"<caption>{question.name}</caption>") == 1
+    assert "<caption>" not in Predict("?", np.eye(2)).fallback
+
+
+def test_the_boxes_of_a_row_have_labels_in_the_fallback_too():
+    question = Predict("?", [[4, 5]], labels=("rows", "p < q"))
+    assert question.labels == ["rows", "p < q"]
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', question.fallback)
+    assert heads == ["rows", "p &lt; q"]
+    assert "<td></td>" not in question.fallback, "a single row has no column of places"
+    assert "<th" not in Predict("?", [[4, 5]]).fallback
+
+
+def test_an_exercise_takes_a_name_and_labels():
+    shape = Predict.from_exercise(exercises.get("window-shape"), labels=("rows", "columns"))
+    assert shape.labels == ["rows", "columns"]
+    assert "rows</th>" in shape.fallback
+    assert "box" not in shape.question, "the labels say which box is which"
+    pixel = Predict.from_exercise(exercises.get("window-one-pixel"), name="y")
+    assert "<caption>y</caption>" in pixel.fallback
 
 
 # ---- the exercises in the page --------------------------------------------------------------
@@ -148,7 +181,7 @@ def test_the_page_and_python_give_the_same_verdict(node):
     cases, expected = [], []
     for exercise in IN_PAGE:
         question = Predict.from_exercise(exercise)
-        names = ("kind", "solution", "mistakes", "tolerance", "axes", "given")
+        names = ("kind", "solution", "mistakes", "tolerance", "axes", "labels", "given")
         asked = {name: getattr(question, name) for name in names}
         answers = [question.solution, *(each["answer"] for each in question.mistakes)]
         if exercise.kind == "choice":

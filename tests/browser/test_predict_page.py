@@ -29,13 +29,20 @@ def questions() -> list[Predict]:
             mistakes={6: "That is $2 · 3$."},
             explanation="Two and three are **five**.",
         ),
-        Predict("Fill in.", np.array([[0, -8, 6], [4, 2, 0]]), axes=("i", "j"), explanation="So."),
+        Predict(
+            "Fill in.",
+            np.array([[0, -8, 6], [4, 2, 0]]),
+            name="`g`",
+            axes=("i", "j"),
+            explanation="So.",
+        ),
         Predict("Which?", 1, choices=["first", "second", "third"], mistakes={2: "Too far."}),
+        Predict("How large?", [[4, 5]], labels=("rows", "columns")),
     ]
 
 
 def write_page(folder: Path) -> None:
-    """A page as the book has it: the three questions, the grid twice, and one broken widget."""
+    """A page as the book has it: the four questions, the grid twice, and one broken widget."""
     sys.path.insert(0, str(EXTENSIONS))
     try:
         import static_widgets as ours
@@ -47,9 +54,9 @@ def write_page(folder: Path) -> None:
     def model(state):
         return ours.model_of({"model_name": "AnyModel", "state": state}, files)
 
-    number, grid, choice = (model(each.get_state()) for each in questions())
+    number, grid, choice, size = (model(each.get_state()) for each in questions())
     broken = model({"_esm": BROKEN, "fallback": "<p id='still'>a still picture</p>"})
-    shown = {"w1": number, "w2": grid, "w3": broken, "w4": choice}
+    shown = {"w1": number, "w2": grid, "w3": broken, "w4": choice, "w5": size}
     body = "".join(ours.markup(name, each, first=True) for name, each in shown.items())
     body += ours.markup("w2", grid, first=False)
 
@@ -107,7 +114,7 @@ def page(context, address):
 def opened(context, address):
     page = context.new_page()
     page.goto(address)
-    expect(page.locator(".cg-mounted")).to_have_count(4)
+    expect(page.locator(".cg-mounted")).to_have_count(5)
     return page
 
 
@@ -276,6 +283,29 @@ def test_a_wrong_grid_marks_its_first_wrong_cell_and_says_where(page):
     assert page.locator(f"[id='{described}']").inner_text() == verdict(page, "w2").inner_text()
 
 
+def test_a_grid_is_called_by_its_name(page):
+    table = question(page, "w2").get_by_role("table", name="g", exact=True)
+    expect(table.locator("caption code")).to_have_text("g")
+    expect(question(page, "w5").locator("caption")).to_have_count(0)
+
+
+def test_boxes_have_labels_to_see_and_to_hear(page):
+    asked = question(page, "w5")
+    rows, columns = (asked.get_by_label(name, exact=True) for name in ("rows", "columns"))
+    for box, word in ((rows, "rows"), (columns, "columns")):
+        over = asked.get_by_role("columnheader", name=word, exact=True)
+        expect(over).to_be_visible()
+        assert abs(over.bounding_box()["x"] - box.bounding_box()["x"]) <= 1
+    rows.fill("4")
+    rows.press("Enter")
+    expect(verdict(page, "w5")).to_contain_text("“columns” is still empty")
+    expect(columns).to_be_focused()
+    columns.fill("6")
+    columns.press("Enter")
+    expect(verdict(page, "w5")).to_contain_text("Look first at “columns”: 6 does not belong there.")
+    expect(columns).to_have_attribute("aria-invalid", "true")
+
+
 def test_two_displays_of_one_question_move_together(page):
     one, two = (page.locator('[data-model="w2"] > .cg-live').nth(k) for k in (0, 1))
     one.get_by_role("textbox").first.fill("17")
@@ -320,7 +350,7 @@ def test_nothing_jumps_when_a_question_comes_alive(browser, address, page):
         viewport={"width": 1000, "height": 800}, java_script_enabled=False
     ).new_page()
     still.goto(address)
-    for name in ("w1", "w2", "w4"):
+    for name in ("w1", "w2", "w4", "w5"):
         before = still.locator(f'[data-model="{name}"] .cg-predict').first.bounding_box()["height"]
         after = question(page, name).locator(".cg-predict").bounding_box()["height"]
         assert abs(after - before) <= 1, name
@@ -334,7 +364,7 @@ def test_without_javascript_the_questions_stand_there(browser, address):
     expect(page.get_by_text("What is")).to_be_visible()
     expect(page.locator('[data-model="w2"] .cg-ask-box').first).to_be_visible()
     notes = page.locator("noscript > .cg-note")
-    expect(notes).to_have_count(5)
+    expect(notes).to_have_count(6)
     expect(notes.first).to_be_visible()
     assert page.get_by_role("button").count() == 0
     context.close()

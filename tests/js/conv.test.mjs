@@ -6,25 +6,9 @@ import { describe, test } from "node:test";
 
 import * as conv from "../../src/convgrad/widgets/js/conv.js";
 import { companions, slicesOf, spotIn, unread } from "../../src/convgrad/widgets/js/places.js";
+import { spec } from "./specs.mjs";
 
-/** @type {conv.Spec} */
-const B = {
-  N: 1,
-  C: 1,
-  H: 5,
-  W: 5,
-  O: 1,
-  KH: 3,
-  KW: 3,
-  stride: [1, 1],
-  padding: [
-    [0, 0],
-    [0, 0],
-  ],
-  dilation: [1, 1],
-  groups: 1,
-  padding_mode: "zeros",
-};
+const B = spec();
 
 test("a row as a kernel over a row: every number by hand", () => {
   const g = conv.geometryOf({ ...B, H: 1, W: 3, KH: 1, KW: 2 });

@@ -5,35 +5,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { copySpec, differsPerAxis, knobs } from "../../src/convgrad/widgets/js/knobs.js";
+import { spec } from "./specs.mjs";
 
-/** @returns {import("../../src/convgrad/widgets/js/conv.js").Spec} */
-const spec = () => ({
-  N: 1,
-  C: 2,
-  H: 5,
-  W: 6,
-  O: 4,
-  KH: 3,
-  KW: 2,
-  stride: [1, 1],
-  padding: [
-    [0, 0],
-    [0, 0],
-  ],
-  dilation: [1, 1],
-  groups: 2,
-  padding_mode: "zeros",
-});
+/** Two groups of a channel each, and no two sizes alike. */
+const grouped = () => spec({ C: 2, W: 6, O: 4, KW: 2, groups: 2 });
 
 test("one field turns both axes, and all four sides", () => {
-  const wish = spec();
+  const wish = grouped();
   for (const knob of knobs(false).steps) knob.set(wish, 2);
   assert.deepEqual([wish.stride, wish.dilation, wish.padding], [[2, 2], [2, 2], [[2, 2], [2, 2]]]);
   assert.equal(differsPerAxis(wish), false);
 });
 
 test("a field for each axis turns that one alone", () => {
-  const wish = spec();
+  const wish = grouped();
   knobs(true).stride[1].set(wish, 3);
   knobs(true).padding[1].set(wish, 2);
   assert.deepEqual([wish.stride, wish.padding], [[1, 3], [[0, 2], [0, 0]]]);
@@ -41,17 +26,17 @@ test("a field for each axis turns that one alone", () => {
 });
 
 test("every number of the spec has its knob", () => {
-  const turned = spec();
+  const turned = grouped();
   for (const knob of Object.values(knobs(true)).flat()) knob.set(turned, knob.get(turned) + 1);
   assert.deepEqual(turned, {
-    ...spec(),
+    ...grouped(),
     ...{ N: 2, C: 3, H: 6, W: 7, O: 5, KH: 4, KW: 3, groups: 3 },
     ...{ stride: [2, 2], padding: [[1, 1], [1, 1]], dilation: [2, 2] },
   });
 });
 
 test("a copy shares nothing with its original", () => {
-  const original = spec();
+  const original = grouped();
   copySpec(original).padding[0][0] = 9;
-  assert.deepEqual(original, spec());
+  assert.deepEqual(original, grouped());
 });

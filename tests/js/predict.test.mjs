@@ -17,6 +17,7 @@ const question = (differences) => ({
   mistakes: [],
   tolerance: 0,
   axes: ["row", "column"],
+  labels: [],
   given: [],
   ...differences,
 });
@@ -92,6 +93,8 @@ describe("agrees", () => {
   });
 });
 
+const size = question({ kind: "grid", solution: [[4, 5]], labels: ["rows", "columns"] });
+
 describe("judge", () => {
   test("right is right, for every kind", () => {
     assert.equal(judge(question({}), 7).passed, true);
@@ -119,6 +122,16 @@ describe("judge", () => {
     assert.equal(verdict.wrong, 4);
     assert.equal(verdict.message, "4 of 6 cells are right. Look first at row 1, column 1: 0 does not belong there.");
     assert.match(judge(grid, [[1, 2, 0], [3, 4, 5]]).message, /row 0, column 1: the size is right/);
+  });
+
+  test("a box with a label is named by it, and a label is text, not HTML", () => {
+    assert.equal(
+      judge(size, [[4, 7]]).message,
+      "1 of 2 cells are right. Look first at “columns”: 7 does not belong there.",
+    );
+    const odd = { ...size, labels: ["p < q & r", "rest"] };
+    assert.match(judge(odd, [[-4, 5]]).message, /“p &lt; q &amp; r”: the size is right/);
+    assert.match(String(readAnswer(odd, ["x", "5"]).problem), /^At “p < q & r”: “x” is no number/);
   });
 
   test("given cells are not counted as the reader's", () => {
@@ -153,6 +166,16 @@ describe("readAnswer", () => {
     assert.match(String(readAnswer(grid, ["1", "", "0", "3", "4", "5"]).problem), /one cell is/);
   });
 
+  test("boxes with labels are named by them", () => {
+    assert.equal(readAnswer(size, ["4", "1,5"]).problem, "At “columns”: Write a point, not a comma: 1.5");
+    assert.deepEqual(readAnswer(size, ["4", ""]), {
+      problem: "Fill in every box: “columns” is still empty.",
+      field: 1,
+    });
+    assert.equal(readAnswer(size, ["", " "]).problem, "Fill in every box: 2 are still empty.");
+    assert.deepEqual(readAnswer(size, ["4", "5"]), { answer: [[4, 5]] });
+  });
+
   test("a given cell counts with its own number, not with the rounded one", () => {
     const asked = question({ kind: "grid", solution: [[1 / 3, 2]], given: [[true, false]] });
     assert.deepEqual(readAnswer(asked, ["0.333333", "2"]), { answer: [[1 / 3, 2]] });
@@ -170,10 +193,11 @@ describe("readAnswer", () => {
   });
 });
 
-test("placeOf uses words or letters", () => {
+test("placeOf uses words, letters or labels", () => {
   assert.equal(placeOf(grid, 5), "row 1, column 2");
   assert.equal(placeOf({ ...grid, axes: ["p", "q"] }, 3), "p = 1, q = 0");
   assert.equal(placeOf({ ...grid, solution: [[4, 3]] }, 1), "number 2");
+  assert.equal(placeOf(size, 1), "columns");
 });
 
 test("blankEntry leaves the reader's cells empty and writes the given ones", () => {

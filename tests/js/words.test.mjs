@@ -17,30 +17,13 @@ import {
   spell,
   standingWords,
 } from "../../src/convgrad/widgets/js/words.js";
+import { spec } from "./specs.mjs";
 
 /** @typedef {import("../../src/convgrad/widgets/js/conv.js").Spec} Spec */
 /** @typedef {import("../../src/convgrad/widgets/js/conv.js").Target} Target */
 
 /** @param {Partial<Spec>} [differences] */
-const geometry = (differences) =>
-  geometryOf({
-    N: 1,
-    C: 1,
-    H: 5,
-    W: 5,
-    O: 1,
-    KH: 3,
-    KW: 3,
-    stride: [1, 1],
-    padding: [
-      [0, 0],
-      [0, 0],
-    ],
-    dilation: [1, 1],
-    groups: 1,
-    padding_mode: "zeros",
-    ...differences,
-  });
+const geometry = (differences) => geometryOf(spec(differences));
 
 describe("formatNumber", () => {
   for (const [value, text] of /** @type {[number, string][]} */ ([

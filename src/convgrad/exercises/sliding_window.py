@@ -197,10 +197,9 @@ _predict_shape = Grid(
     prompt=(
         f"A {_STEEP.KH}×{_STEEP.KW} kernel with stride {_STEEP.stride[0]}, padding "
         f"{_STEEP.padding[0][0]} and dilation {_STEEP.dilation[0]} runs over an image of "
-        f"{_STEEP.H} rows and {_STEEP.W} columns. How large is the output? Rows go into the left "
-        "box, columns into the right one."
+        f"{_STEEP.H} rows and {_STEEP.W} columns. How many rows and columns has the output?"
     ),
-    starter="answer = [..., ...]",
+    starter="answer = [..., ...]  # rows, columns",
     hints=(
         "How many rows does one window span? With dilation 2 there is a gap of one row between "
         "neighbouring taps.",

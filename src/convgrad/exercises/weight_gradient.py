@@ -253,9 +253,9 @@ _crop = Grid(
         "Example C: the images are 6×7, the kernel 3×3, the stride 2, so `grad_output` is 2×3. The "
         "cells of x that one tap met lie 2 apart, and from tap to tap the pattern moves by 1. Now "
         "let grad_output slide over x like that, its cells 2 apart, in steps of 1. In how many "
-        "rows and columns can it stand? Rows go into the left box, columns into the right one."
+        "rows and columns can it stand?"
     ),
-    starter="answer = [..., ...]",
+    starter="answer = [..., ...]  # rows, columns",
     hints=(
         "With dilation 2 the two rows of grad_output span three rows of x, its three columns span "
         "five.",

@@ -72,7 +72,9 @@ class Predict(Explorable):
     * ``solution`` a number: one field.  ``-3``, ``1.5`` and ``3/4`` can be typed.
     * ``solution`` a 2-D array (axes of length 1 in front are dropped): a grid to fill in.
       ``given`` is an array of bools of that shape: cells that stand there from the beginning.
-      ``axes`` names rows and columns in sentences, for a kernel ``("i", "j")``.
+      ``axes`` names rows and columns in sentences, for a kernel ``("i", "j")``.  ``name``, a line
+      of Markdown, stands above the grid: what is filled in, ``"y"`` or ``"grad_weight"``.
+      ``labels``, for a grid of one row, are plain words above its boxes: ``("rows", "columns")``.
     * ``choices`` a list: one of them, ``solution`` being its place, counted from 0.
 
     ``mistakes`` maps wrong answers to a sentence for each; give pairs where an answer is an
@@ -86,7 +88,8 @@ class Predict(Explorable):
     >>> question.kind, question.answer, question.correct
     ('number', None, False)
 
-    Raises ShapeError for arrays that do not fit, ValueError for a choice that is not there.
+    Raises ShapeError for arrays and labels that do not fit, ValueError for a choice that is not
+    there and for a name without a grid.
     """
 
     _bundle = "predict"
@@ -98,6 +101,8 @@ class Predict(Explorable):
     solution = traitlets.Any().tag(sync=True)
     given = traitlets.List(traitlets.List(traitlets.Bool())).tag(sync=True)
     axes = traitlets.List(traitlets.Unicode(), ["row", "column"]).tag(sync=True)
+    name = traitlets.Unicode().tag(sync=True)
+    labels = traitlets.List(traitlets.Unicode()).tag(sync=True)
     tolerance = traitlets.Float(0.0).tag(sync=True)
     mistakes = traitlets.List(traitlets.Dict()).tag(sync=True)
     hints = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -125,6 +130,8 @@ class Predict(Explorable):
         picture: Iterable[Table | str] = (),
         given: Any = None,
         axes: tuple[str, str] = ("row", "column"),
+        name: str = "",
+        labels: Sequence[str] = (),
         tolerance: float = 0.0,
         key: str | None = None,
         **kwargs: Any,
@@ -138,6 +145,8 @@ class Predict(Explorable):
         if any(each["answer"] == plain for each in wrong):
             raise ValueError("one of the mistakes is the right answer: take it out of mistakes")
         shown = _mask(given, plain) if given is not None else []
+        if name and kind != "grid":
+            raise ValueError(f"name is {name!r}: only a grid has one, and this is a {kind}")
         asked = f'<div class="cg-ask-question">{paragraphs(question)}</div>{_picture(picture)}'
         super().__init__(
             kind=kind,
@@ -147,6 +156,8 @@ class Predict(Explorable):
             solution=plain,
             given=shown,
             axes=list(axes),
+            name=inline(name),
+            labels=_labels(labels, plain) if labels else [],
             tolerance=float(tolerance),
             mistakes=wrong,
             hints=[inline(hint) for hint in hints],
@@ -161,7 +172,7 @@ class Predict(Explorable):
         """The question of an exercise of :mod:`convgrad.exercises`.
 
         Arrays that its prompt writes out as text are drawn as tables.  ``kwargs`` go before what
-        the exercise says: another ``picture``, the names of the ``axes``.
+        the exercise says: another ``picture``, the ``name`` of the grid, ``axes`` or ``labels``.
 
         Raises ValueError for an exercise whose answer is a function: that one is checked in a
         cell, by ``exercise.check(...)``.
@@ -232,6 +243,15 @@ def _mask(given: Any, solution: Any) -> list[list[bool]]:
             "needed are equal ones"
         )
     return mask.tolist()
+
+
+def _labels(labels: Sequence[str], solution: Any) -> list[str]:
+    if isinstance(labels, str) or np.shape(solution) != (1, len(labels)):
+        raise ShapeError(
+            f"labels are {labels!r}, the solution has shape {np.shape(solution)}: needed is a grid "
+            "of one row and a label for each of its boxes"
+        )
+    return list(labels)
 
 
 def _number(value: Any) -> float | int:
@@ -324,15 +344,19 @@ def _blank_grid(widget: Predict) -> str:
         [f"<td>{_box(widget, row, column, value)}</td>" for column, value in enumerate(values)]
         for row, values in enumerate(widget.solution)
     ]
-    head = ""
-    if len(rows) > 1:  # a single row is a list of numbers and needs no places
-        places = "".join(f'<th scope="col">{column}</th>' for column in range(len(rows[0])))
-        head = f"<thead><tr><td></td>{places}</tr></thead>"
+    # a single row is a list of numbers: it may have labels and needs no places
+    tall = len(rows) > 1
+    corner, heads = ("<td></td>", range(len(rows[0]))) if tall else ("", widget.labels)
+    named = "".join(f'<th scope="col">{html.escape(str(each))}</th>' for each in heads)
+    head = f"<thead><tr>{corner}{named}</tr></thead>" if named else ""
+    if tall:
         rows = [[f'<th scope="row">{row}</th>', *cells] for row, cells in enumerate(rows)]
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
+    apart = " cg-ask-apart" if widget.labels else ""  # boxes side by side instead of a grid
+    caption = f"<caption>{widget.name}</caption>" if widget.name else ""
     return (
-        '<div class="cg-ask-scroll"><table class="cg-ask-blanks">'
-        f"{head}<tbody>{body}</tbody></table></div>"
+        f'<div class="cg-ask-scroll"><table class="cg-ask-blanks{apart}">'
+        f"{caption}{head}<tbody>{body}</tbody></table></div>"
     )
 
 

@@ -11,6 +11,7 @@ import { formatNumber } from "./words.js";
  * @property {{answer: Answer, message: string}[]} mistakes messages are HTML
  * @property {number} tolerance
  * @property {string[]} axes what rows and columns are called
+ * @property {string[]} labels what the boxes of a single row are called; none, or one for each
  * @property {boolean[][]} given cells that stand in the grid from the beginning
  */
 /**
@@ -100,22 +101,29 @@ function hintAt(question, answer, wrong) {
   const asked = question.given.length ? question.given.flat() : expected.map(() => false);
   const open = expected.flatMap((_, k) => (asked[k] ? [] : [k]));
   const right = open.filter((k) => agrees(expected[k], got[k], question.tolerance)).length;
-  const place = placeOf(question, wrong);
+  const place = asHtml(quoted(question, wrong));
   const what = turned ? "the size is right, the sign is not" : `${typed} does not belong there`;
   return `${right} of ${open.length} cells are right. Look first at ${place}: ${what}.`;
 }
 
 /**
  * "row 0, column 2", or "i = 0, j = 2" where the axes have letters; a single row is a list of
- * numbers, "number 1" being the first.
+ * numbers: "number 1" is the first, unless they have labels.
  * @param {Question} question @param {number} k
  */
-export function placeOf({ solution, axes }, k) {
+export function placeOf({ solution, axes, labels }, k) {
+  if (labels.length) return labels[k];
   const [first, ...more] = Array.isArray(solution) ? solution : [[solution]];
   if (!more.length) return `number ${k + 1}`;
   const at = [Math.floor(k / first.length), k % first.length];
   return axes.map((axis, a) => axis + (axis.length === 1 ? " = " : " ") + at[a]).join(", ");
 }
+
+/** A place inside a sentence: a label is quoted, for it can be any words. @param {Question} question @param {number} k */
+const quoted = (question, k) => (question.labels.length ? `“${placeOf(question, k)}”` : placeOf(question, k));
+
+/** @param {string} text */
+const asHtml = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
 /**
  * The texts of the fields as an answer, or why they are none and at which field; -1 for all of them.
@@ -134,11 +142,10 @@ export function readAnswer(question, texts) {
   const empty = read.flatMap((_, k) => (isGiven[k] || texts[k]?.trim() ? [] : [k]));
   const unread = read.findIndex(({ value }, k) => value === undefined && !empty.includes(k));
   if (kind === "grid" && unread >= 0) {
-    return { problem: `At ${placeOf(question, unread)}: ${read[unread].problem}`, field: unread };
+    return { problem: `At ${quoted(question, unread)}: ${read[unread].problem}`, field: unread };
   }
   if (kind === "grid" && empty.length) {
-    const still = empty.length === 1 ? "one cell is" : `${empty.length} cells are`;
-    return { problem: `Fill in the whole grid: ${still} still empty.`, field: empty[0] };
+    return { problem: emptyStill(question, empty), field: empty[0] };
   }
   /** @type {number[]} */
   const numbers = [];
@@ -149,4 +156,14 @@ export function readAnswer(question, texts) {
   if (!Array.isArray(solution)) return { answer: numbers[0] };
   const columns = solution[0].length;
   return { answer: solution.map((_, row) => numbers.slice(row * columns, (row + 1) * columns)) };
+}
+
+/** @param {Question} question @param {number[]} empty */
+function emptyStill(question, empty) {
+  if (question.labels.length) {
+    const still = empty.length === 1 ? `${quoted(question, empty[0])} is` : `${empty.length} are`;
+    return `Fill in every box: ${still} still empty.`;
+  }
+  const still = empty.length === 1 ? "one cell is" : `${empty.length} cells are`;
+  return `Fill in the whole grid: ${still} still empty.`;
 }

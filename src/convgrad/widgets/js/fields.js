@@ -16,7 +16,7 @@ import { formatNumber } from "./words.js";
  * @property {(entry: string[], done: boolean) => void} show write texts; no more typing when done
  */
 
-/** An element with HTML that Python has made from Markdown. @param {"div" | "span" | "li"} tag @param {string} html */
+/** An element with HTML that Python has made from Markdown. @param {"div" | "span" | "li" | "caption"} tag @param {string} html */
 export function rich(tag, html) {
   const element = h(tag);
   element.innerHTML = html;
@@ -24,13 +24,14 @@ export function rich(tag, html) {
 }
 
 /**
- * @param {Question} question @param {string[]} choices as HTML
- * @param {string} name an id of the page, for the radio buttons
+ * @param {Question} question
+ * @param {{choices: string[], name: string}} words as HTML: what can be chosen, what a grid is called
+ * @param {string} id of the page, for the radio buttons
  * @returns {Fields}
  */
-export function fieldsOf(question, choices, name) {
-  if (question.kind === "choice") return choiceFields(choices, name);
-  return question.kind === "grid" ? gridFields(question) : numberField();
+export function fieldsOf(question, { choices, name }, id) {
+  if (question.kind === "choice") return choiceFields(choices, id);
+  return question.kind === "grid" ? gridFields(question, name) : numberField();
 }
 
 /** The texts of untouched fields: empty, but for the cells that are given. @param {Question} question */
@@ -94,8 +95,8 @@ function typing(inputs, given = []) {
 
 // ---- a grid ---------------------------------------------------------------------------------
 
-/** @param {Question} question @returns {Fields} */
-function gridFields(question) {
+/** @param {Question} question @param {string} name as HTML, "" for none @returns {Fields} */
+function gridFields(question, name) {
   const rows = /** @type {number[][]} */ (question.solution);
   const columns = rows[0].length;
   const given = question.given.flat();
@@ -105,7 +106,7 @@ function gridFields(question) {
   const fields = typing(inputs, given);
   return {
     ...fields,
-    element: h("div", { class: "cg-ask-scroll" }, table(inputs, rows.length, columns)),
+    element: h("div", { class: "cg-ask-scroll" }, table(question, inputs, name)),
     show(entry, done) {
       fields.show(entry, done);
       for (const input of inputs) input.classList.toggle("cg-ask-long", input.value.length > 4);
@@ -113,17 +114,23 @@ function gridFields(question) {
   };
 }
 
-/** @param {HTMLInputElement[]} inputs @param {number} rows @param {number} columns */
-function table(inputs, rows, columns) {
-  const named = rows > 1; // a single row is a list of numbers and needs no places
-  const place = (/** @type {string} */ scope, /** @type {number} */ k) => h("th", { scope }, `${k}`);
-  const body = Array.from({ length: rows }, (_, i) => {
-    const cells = inputs.slice(i * columns, (i + 1) * columns).map((input) => h("td", {}, input));
-    return h("tr", {}, named && place("row", i), ...cells);
+/** @param {Question} question @param {HTMLInputElement[]} inputs @param {string} name */
+function table({ solution, labels }, inputs, name) {
+  const rows = /** @type {number[][]} */ (solution);
+  const tall = rows.length > 1; // a single row is a list of numbers: it may have labels and needs no places
+  const heading = (/** @type {string} */ scope, /** @type {string | number} */ text) => h("th", { scope }, `${text}`);
+  const body = rows.map((row, i) => {
+    const cells = row.map((_, j) => h("td", {}, inputs[i * row.length + j]));
+    return h("tr", {}, tall && heading("row", i), ...cells);
   });
-  const places = Array.from({ length: columns }, (_, j) => place("col", j));
-  const head = named && h("thead", {}, h("tr", {}, h("td"), ...places));
-  return h("table", { class: "cg-ask-blanks" }, head, h("tbody", {}, ...body));
+  const heads = (tall ? [...rows[0].keys()] : labels).map((text) => heading("col", text));
+  return h(
+    "table",
+    { class: labels.length ? "cg-ask-blanks cg-ask-apart" : "cg-ask-blanks" },
+    name && rich("caption", name),
+    heads.length > 0 && h("thead", {}, h("tr", {}, tall && h("td"), ...heads)),
+    h("tbody", {}, ...body),
+  );
 }
 
 /**

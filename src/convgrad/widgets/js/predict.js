@@ -26,6 +26,7 @@ const questionOf = (model) => ({
   mistakes: model.get("mistakes"),
   tolerance: model.get("tolerance"),
   axes: model.get("axes"),
+  labels: model.get("labels"),
   given: model.get("given"),
 });
 
@@ -40,7 +41,7 @@ class View {
     this.model = model;
     this.question = questionOf(model);
     const id = freshId("predict");
-    this.fields = fieldsOf(this.question, model.get("choices"), id);
+    this.fields = fieldsOf(this.question, { choices: model.get("choices"), name: model.get("name") }, id);
     this.check = h("button", { type: "submit", class: "cg-ask-primary" }, "Check");
     this.hint = h("button", { type: "button", onclick: () => this.#help() });
     this.again = h("button", { type: "button", onclick: () => this.#startOver() }, "Start over");
