@@ -38,8 +38,12 @@ def write_palette(app: Sphinx) -> None:
         (folder / "palette.css").write_text(theme_css(), "utf-8")
 
 
-def inlined(svg: str, alt: str, unique: str) -> str:
-    """A figure's SVG ready for a page: the page's colours, no paper, a label, ids of its own."""
+def inlined(svg: str, alt: str, unique: str, whole: bool = False) -> str:
+    """A figure's SVG ready for a page: the page's colours, no paper, a label, ids of its own.
+
+    On a narrow page it shrinks as long as its numbers can be read, and scrolls from there on; a
+    ``whole`` one goes on shrinking (the cover is a picture first).
+    """
     svg = re.sub(r'<style class="cg-theme">.*?</style>', "", svg, count=1, flags=re.S)
     svg = re.sub(r'<g id="cg-paper">.*?</g>|<defs></defs>', "", svg, flags=re.S)
     svg = re.sub(r' xmlns(:xlink)?="[^"]*"| version="1.1"', "", svg)
@@ -47,8 +51,12 @@ def inlined(svg: str, alt: str, unique: str) -> str:
     label = html.escape(re.sub(r"\s+", " ", alt).strip(), quote=True)
     width = float(re.search(r'<svg [^>]*?width="([\d.]+)"', svg)[1])
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1).strip()
-    box = ' tabindex="0" role="group" aria-label="Figure, scrolls sideways"' if width > WIDE else ""
-    return f'<span class="cg-picture" style="--cg-width:{width:g}px"{box}>{svg}</span>'
+    names, box = "cg-picture", ""
+    if whole:
+        names += " cg-whole"
+    elif width > WIDE:
+        box = ' tabindex="0" role="group" aria-label="Figure, scrolls sideways"'
+    return f'<span class="{names}" style="--cg-width:{width:g}px"{box}>{svg}</span>'
 
 
 def visit_image(self: Any, node: nodes.image) -> None:
@@ -64,7 +72,8 @@ def visit_image(self: Any, node: nodes.image) -> None:
                     type="figure",
                 )
             self.cg_figures = getattr(self, "cg_figures", 0) + 1
-            self.body.append(inlined(svg, node.get("alt", ""), f"f{self.cg_figures}"))
+            whole = "cg-whole" in node["classes"]
+            self.body.append(inlined(svg, node.get("alt", ""), f"f{self.cg_figures}", whole))
             self.builder.images.pop(node["uri"], None)  # nothing points at the file any more
             raise nodes.SkipNode
     type(self).visit_image(self, node)
