@@ -19,7 +19,18 @@ from . import correlate, grouped, im2col, loops, windows
 from .geometry import ConvGeometry, ShapeError
 from .operands import common, finish, gradient_type, number_array, quiet
 
-__all__ = ["FASTEST", "IMPLEMENTATIONS", "Implementation", "conv2d", "conv2d_backward"]
+__all__ = [
+    "FASTEST",
+    "IMPLEMENTATIONS",
+    "Implementation",
+    "as_batch",
+    "conv2d",
+    "conv2d_backward",
+    "flags",
+    "geometry_of",
+    "implementation_named",
+    "upstream",
+]
 
 
 @dataclass(frozen=True)
@@ -92,12 +103,12 @@ def conv2d(
     """
     operands = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
     (x, weight, *biases), dtype = common(_numbers(**operands))
-    x, batched = _as_batch(x)
-    geometry = _geometry(x, weight, batched, stride, padding, dilation, groups, padding_mode)
+    x, batched = as_batch(x)
+    geometry = geometry_of(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     for b in biases:
         geometry.require(bias=b)
     with quiet():
-        y = _implementation(implementation).forward(x, weight, geometry)  # n o p q
+        y = implementation_named(implementation).forward(x, weight, geometry)  # n o p q
         for b in biases:
             y = y + b[:, None, None]
         return finish(y if batched else y[0], dtype)
@@ -134,14 +145,14 @@ def conv2d_backward(
     (array([[[[ 6.,  8.],
              [11., 13.]]]]), array([2.]))
     """
-    want_input, want_weight, want_bias = _mask(output_mask)
+    want_input, want_weight, want_bias = flags(output_mask)
     given = _numbers(grad_output=grad_output, x=x, weight=weight)
     (grad_output, x, weight), dtype = common(given)
     _, input_dtype, weight_dtype = (gradient_type(dtype, operand) for operand in given)
-    x, batched = _as_batch(x)
-    geometry = _geometry(x, weight, batched, stride, padding, dilation, groups, padding_mode)
-    grad_output = _upstream(grad_output, geometry, batched)
-    rule = _implementation(implementation)
+    x, batched = as_batch(x)
+    geometry = geometry_of(x, weight, batched, stride, padding, dilation, groups, padding_mode)
+    grad_output = upstream(grad_output, geometry, batched)
+    rule = implementation_named(implementation)
     grad_input = grad_weight = grad_bias = None
     with quiet():
         # conj() is the array itself where it is real
@@ -164,7 +175,7 @@ def _numbers(**operands: Any) -> list[np.ndarray]:
     return [number_array(name, value) for name, value in operands.items()]
 
 
-def _as_batch(x: np.ndarray) -> tuple[np.ndarray, bool]:
+def as_batch(x: np.ndarray) -> tuple[np.ndarray, bool]:
     """x with its batch axis, and whether it came with one."""
     if x.ndim not in (3, 4):
         raise ShapeError(
@@ -174,7 +185,7 @@ def _as_batch(x: np.ndarray) -> tuple[np.ndarray, bool]:
     return (x, True) if x.ndim == 4 else (x[None], False)
 
 
-def _geometry(x: np.ndarray, weight: np.ndarray, batched: bool, *arguments: Any) -> ConvGeometry:
+def geometry_of(x: np.ndarray, weight: np.ndarray, batched: bool, *arguments: Any) -> ConvGeometry:
     """The geometry of these operands and the arguments stride … padding_mode."""
     try:
         return ConvGeometry.of(x.shape, weight.shape, *arguments)
@@ -187,7 +198,7 @@ def _geometry(x: np.ndarray, weight: np.ndarray, batched: bool, *arguments: Any)
         ) from None
 
 
-def _upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) -> np.ndarray:
+def upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) -> np.ndarray:
     """grad_output with its batch axis, once it has the shape of the output."""
     needed = geometry.output_shape
     if not batched and grad_output.shape != needed[1:]:
@@ -201,12 +212,15 @@ def _upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) ->
     return grad_output
 
 
-def _mask(output_mask: Sequence[bool]) -> tuple[bool, ...]:
+def flags(
+    output_mask: Sequence[bool],
+    gradients: str = "(grad_input, grad_weight, grad_bias)",
+) -> tuple[bool, ...]:
+    """The three flags of output_mask; ``gradients`` names what they choose from."""
     mask = output_mask.tolist() if isinstance(output_mask, np.ndarray) else output_mask
     if not isinstance(mask, Sequence) or len(mask) != 3 or not all(map(_is_flag, mask)):
         raise ShapeError(
-            f"output_mask is {output_mask!r}: needed are three of True and False, for "
-            "(grad_input, grad_weight, grad_bias)"
+            f"output_mask is {output_mask!r}: needed are three of True and False, for {gradients}"
         )
     return tuple(map(bool, mask))
 
@@ -215,7 +229,8 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1)
 
 
-def _implementation(name: str | None) -> Implementation:
+def implementation_named(name: str | None) -> Implementation:
+    """The entry of :data:`IMPLEMENTATIONS`, or the fastest."""
     try:
         return IMPLEMENTATIONS[FASTEST if name is None else name]
     except (KeyError, TypeError):

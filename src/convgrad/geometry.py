@@ -20,7 +20,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST", "PADDING_MODES", "ConvGeometry", "GeometryError", "ShapeError", "short"]
+__all__ = [
+    "LARGEST",
+    "PADDING_MODES",
+    "ConvGeometry",
+    "GeometryError",
+    "ShapeError",
+    "as_borders",
+    "as_integer",
+    "as_pair",
+    "short",
+]
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -77,12 +87,12 @@ class ConvGeometry:
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class is frozen; this is its own front door
-        put(self, "N", _integer("batch size N", self.N, least=0))
+        put(self, "N", as_integer("batch size N", self.N, least=0))
         for name, meaning in _SIZES.items():
-            put(self, name, _integer(f"{meaning} {name}", getattr(self, name), least=1))
-        put(self, "stride", _pair("stride", self.stride))
-        put(self, "dilation", _pair("dilation", self.dilation))
-        put(self, "groups", _integer("groups", self.groups, least=1))
+            put(self, name, as_integer(f"{meaning} {name}", getattr(self, name), least=1))
+        put(self, "stride", as_pair("stride", self.stride))
+        put(self, "dilation", as_pair("dilation", self.dilation))
+        put(self, "groups", as_integer("groups", self.groups, least=1))
         self._check_groups()
         if not isinstance(self.padding_mode, str) or self.padding_mode not in PADDING_MODES:
             raise GeometryError(
@@ -338,20 +348,9 @@ class ConvGeometry:
     def _normal_padding(self, padding: Any) -> tuple[Pair, Pair]:
         if isinstance(padding, str):
             return self._named_padding(padding)
-        padding = _plain(padding)
-        if isinstance(padding, Sequence) and any(isinstance(_plain(p), Sequence) for p in padding):
-            if len(padding) != 2:
-                raise GeometryError(
-                    f"padding {padding!r} has {len(padding)} entries: needed are two pairs, "
-                    "((top, bottom), (left, right))"
-                )
-            rows, cols = (
-                _pair(f"padding of the {axis}", pair, least=0, spread=False)
-                for axis, pair in zip(("height", "width"), padding, strict=True)
-            )
-            return rows, cols
-        height, width = _pair("padding", padding, least=0)
-        return (height, height), (width, width)
+        return as_borders(
+            padding, hint="; to crop instead, slice x, for example x[..., 1:-1, 1:-1]"
+        )
 
     def _named_padding(self, padding: str) -> tuple[Pair, Pair]:
         if padding == "valid":
@@ -448,7 +447,8 @@ def _image_index(index: np.ndarray, size: int, padding_mode: str) -> np.ndarray:
     return np.where((index < 0) | (index >= size), -1, index)
 
 
-def _integer(name: str, value: Any, least: int) -> int:
+def as_integer(name: str, value: Any, least: int, hint: str = "") -> int:
+    """A whole number from ``least`` on; ``hint`` says how to mend a smaller one."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -458,23 +458,40 @@ def _integer(name: str, value: Any, least: int) -> int:
             f"{name} is {value!r}: needed is a whole number of at least {least}"
         ) from None
     if number < least:
-        hint = ""
-        if least == 0 and name.startswith("padding"):
-            hint = "; to crop instead, slice x, for example x[..., 1:-1, 1:-1]"
         raise GeometryError(f"{name} is {number}: needed is at least {least}{hint}")
     if number > LARGEST:
         raise GeometryError(f"{name} is {number}: needed is at most {LARGEST}")
     return number
 
 
-def _pair(name: str, value: Any, least: int = 1, spread: bool = True) -> Pair:
+def as_pair(name: str, value: Any, least: int = 1, hint: str = "", spread: bool = True) -> Pair:
+    """A pair of whole numbers (height, width); one number alone spreads to both."""
     value = _plain(value)
     if spread and not isinstance(value, Sequence):
         value = (value, value)
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != 2:
         needed = "an int or a pair (height, width)" if spread else "a pair (before, after)"
         raise GeometryError(f"{name} is {value!r}: needed is {needed}")
-    return _integer(name, value[0], least), _integer(name, value[1], least)
+    return as_integer(name, value[0], least, hint), as_integer(name, value[1], least, hint)
+
+
+def as_borders(padding: Any, hint: str = "") -> tuple[Pair, Pair]:
+    """Padding in numbers as ((top, bottom), (left, right))."""
+    padding = _plain(padding)
+    pairs = isinstance(padding, Sequence) and not isinstance(padding, str | bytes)
+    if pairs and any(isinstance(_plain(part), Sequence) for part in padding):
+        if len(padding) != 2:
+            raise GeometryError(
+                f"padding {padding!r} has {len(padding)} entries: needed are two pairs, "
+                "((top, bottom), (left, right))"
+            )
+        rows, cols = (
+            as_pair(f"padding of the {axis}", pair, least=0, hint=hint, spread=False)
+            for axis, pair in zip(("height", "width"), padding, strict=True)
+        )
+        return rows, cols
+    height, width = as_pair("padding", padding, least=0, hint=hint)
+    return (height, height), (width, width)
 
 
 def _plain(value: Any) -> Any:
