@@ -14,6 +14,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from convgrad.geometry import PADDING_MODES, ConvGeometry
+from convgrad.transpose import TransposedGeometry
 
 Choose = Callable[[Sequence[Any]], Any]  # one out of several, by whoever draws
 
@@ -84,6 +85,56 @@ def random_geometries(count: int, seed: int) -> Iterator[ConvGeometry]:
         yield build_geometry(lambda options: options[rng.integers(len(options))])
 
 
+def build_transposed(choose: Choose) -> TransposedGeometry:
+    """A small legal transposed convolution; both kinds of padding are drawn, not hoped for."""
+    axes = [build_transposed_axis(choose, sizes=sizes) for sizes in ((2, 3, 1), (3, 1, 2, 4))]
+    groups = choose((2, 3, 1))
+    C, OG = groups * choose((2, 3, 1)), choose((1, 2, 3))
+    cells, kernel, stride, dilation, padding, output_padding = zip(*axes, strict=True)
+    return TransposedGeometry.of(
+        (choose((2, 3, 1, 2, 3, 1, 0)), C, *cells),
+        (C, OG, *kernel),
+        stride=stride,
+        padding=padding,
+        output_padding=output_padding,
+        groups=groups,
+        dilation=dilation,
+    )
+
+
+def build_transposed_axis(choose: Choose, sizes: Sequence[int]) -> tuple[Any, ...]:
+    """Image and kernel size, stride, dilation, padding and output_padding of one axis."""
+    cells, kernel = choose(sizes), choose((2, 3, 1))
+    stride, dilation = choose((2, 1, 3)), choose((1, 2, 3))
+    output_padding = choose(range(max(stride, dilation)))
+    laid = stride * (cells - 1) + dilation * (kernel - 1) + 1 + output_padding
+    padding = build_padding(choose, "zeros", laid)
+    return cells, kernel, stride, dilation, padding, output_padding
+
+
+@st.composite
+def transposed_geometries(draw: st.DrawFn) -> TransposedGeometry:
+    return build_transposed(lambda options: draw(st.sampled_from(options)))
+
+
+def random_transposed(count: int, seed: int) -> Iterator[TransposedGeometry]:
+    """The same kind of transposed convolutions from a seed."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        yield build_transposed(lambda options: options[rng.integers(len(options))])
+
+
+def options(geometry: ConvGeometry | TransposedGeometry) -> dict[str, Any]:
+    """The geometry as keywords of conv2d, or of conv_transpose2d."""
+    if isinstance(geometry, ConvGeometry):
+        names = ("stride", "padding", "dilation", "groups", "padding_mode")
+        return {name: getattr(geometry, name) for name in names}
+    ours, of_conv = ("padding", "output_padding"), ("stride", "dilation", "groups")
+    return {name: getattr(geometry, name) for name in ours} | {
+        name: getattr(geometry.conv, name) for name in of_conv
+    }
+
+
 def seeds() -> st.SearchStrategy[int]:
     return st.integers(0, 2**32 - 1)
 
@@ -134,7 +185,7 @@ def integers(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return rng.integers(-4, 5, size=shape).astype(np.float64)
 
 
-def integer_arrays(geometry: ConvGeometry, seed: int) -> Operands:
+def integer_arrays(geometry: ConvGeometry | TransposedGeometry, seed: int) -> Operands:
     """Operands of small whole numbers; the upstream gradient is random and a strided view."""
     rng = np.random.default_rng(seed)
     return Operands(
@@ -144,7 +195,7 @@ def integer_arrays(geometry: ConvGeometry, seed: int) -> Operands:
     )
 
 
-def complex_integer_arrays(geometry: ConvGeometry, seed: int) -> Operands:
+def complex_integer_arrays(geometry: ConvGeometry | TransposedGeometry, seed: int) -> Operands:
     """The same with whole numbers in both parts."""
     pairs = zip(integer_arrays(geometry, seed), integer_arrays(geometry, seed + 1), strict=True)
     return Operands(*(real + 1j * imaginary for real, imaginary in pairs))

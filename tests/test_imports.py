@@ -28,13 +28,15 @@ KNOWS: dict[str, set[str]] = {
     "windows": {"geometry", "padding"},
     "im2col": {"geometry", "padding", "windows"},
     "correlate": {"geometry", "padding", "windows"},
-    "grouped": {"geometry", "padding", "windows", "correlate"},
+    "grouped": {"geometry", "operands", "padding", "windows", "correlate"},
     "api": CORE,
+    "second": CORE | {"api"},
+    "transpose": CORE | {"api"},
     "examples": CORE,
     "ledger": CORE,
     "mutants": CORE | {"ledger", "examples"},
     "checks": CORE | {"ledger", "examples", "mutants"},
-    "__init__": CORE | {"api", "examples"},
+    "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
 KNOWS["figures"] = NUMPY_LAYER

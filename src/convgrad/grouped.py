@@ -10,13 +10,15 @@ grouped convolution, in which every image is a group of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import correlate, windows
-from .geometry import ConvGeometry
+from .geometry import ConvGeometry, ShapeError
+from .operands import common, finish, number_array, quiet
 from .windows import grad_bias
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "grad_input",
     "grad_weight",
     "grad_weight_per_image",
+    "per_sample_weight_gradients",
 ]
 
 
@@ -101,6 +104,62 @@ def grad_weight_per_image(
     upstream = grad_output.reshape(side_by_side.output_shape)  # 1 (n o) p q
     shares = correlate.grad_weight(upstream, images, side_by_side)  # (n o) c i j
     return shares.reshape(N, *geometry.weight_shape)  # n o c i j
+
+
+def per_sample_weight_gradients(
+    grad_output: Any,
+    x: Any,
+    weight_shape: Sequence[int],
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    padding_mode: str = "zeros",
+) -> np.ndarray:
+    """Each image's own gradient of the weight, (N, O, C/groups, KH, KW), all from one convolution.
+
+    Their sum over the images is the grad_weight of :func:`conv2d_backward`; apart they serve where
+    every sample counts for itself: clipping for differential privacy, influence, gradient noise.
+    (The bias needs no trick: ``grad_output.sum(axis=(2, 3))``, (N, O).)
+
+    grad_output : (N, O, OH, OW);  x : (N, C, H, W);  weight_shape : (O, C/groups, KH, KW), the
+    weight itself is not needed;  the options as given to conv2d.
+
+    Its type is the common type of grad_output and x by the rules of conv2d, so complex where one of
+    them is.  Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do
+    not fit, among them one image without a batch axis; TypeError for arrays that hold no numbers.
+
+    Source: :func:`grad_weight_per_image`; the same call, for padding with zeros, serves private
+    training in Opacus (github.com/meta-pytorch/opacus/pull/245).
+
+    >>> x = [[[[1, 2, 3]]], [[[10, 20, 30]]]]  # two images
+    >>> shares = per_sample_weight_gradients([[[[1, 0]]], [[[0, 1]]]], x, (1, 1, 1, 2))
+    >>> shares[:, 0, 0, 0]  # n j
+    array([[ 1.,  2.],
+           [20., 30.]])
+    """
+    (grad_output, x), dtype = common(
+        [number_array("grad_output", grad_output), number_array("x", x)]
+    )
+    if x.ndim == 3:
+        raise ShapeError(
+            f"x has 3 axes, shape {x.shape}: one gradient per image needs a batch, (N, C, H, W); "
+            "give x and grad_output a batch axis with [None], for a batch of grey images use "
+            "x[:, None]"
+        )
+    if not isinstance(weight_shape, Sequence) or isinstance(weight_shape, str | bytes):
+        raise ShapeError(
+            f"weight_shape is of type {type(weight_shape).__name__}: needed are four sizes, "
+            "(O, C/groups, KH, KW); if this is the weight itself, pass weight.shape"
+        )
+    geometry = ConvGeometry.of(
+        x.shape, weight_shape, stride, padding, dilation, groups, padding_mode
+    )
+    geometry.require(grad_output=grad_output)
+    with quiet():
+        # conj() is the array itself where it is real
+        return finish(grad_weight_per_image(grad_output, x.conj(), geometry), dtype)
 
 
 def _one_block(geometry: ConvGeometry) -> ConvGeometry:
