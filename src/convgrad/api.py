@@ -4,6 +4,24 @@ Arguments arrive here as people have them (lists, integers, one image without a 
 memory layout) and leave as the compute type and the four axes that every implementation
 expects.  Shapes are checked by :class:`~convgrad.geometry.ConvGeometry`, types by
 :mod:`convgrad.operands`, once.
+
+**One dimension is the case H = 1.**  A signal is an image of one row: give signal, kernel and
+upstream gradient that axis, and write every option as a pair whose first number has nothing to do.
+What comes back has the axis too.
+
+>>> signal = np.array([[[1, 2, 3, 4, 5, 6]]])  # n c v
+>>> kernel = np.array([[[1, 2, -1]]])  # o c j
+>>> options = {"stride": (1, 2), "padding": (0, 1)}
+>>> y = conv2d(signal[:, :, None], kernel[:, :, None], **options)
+>>> y[:, :, 0]  # conv1d with stride 2 and padding 1
+array([[[0., 4., 8.]]])
+>>> g = np.array([[[1, 10, 100]]])  # n o q
+>>> grad_signal, grad_kernel, grad_bias = conv2d_backward(
+...     g[:, :, None], signal[:, :, None], kernel[:, :, None], **options)
+>>> grad_signal[:, :, 0]
+array([[[   2.,    9.,   20.,   90.,  200., -100.]]])
+>>> grad_kernel[:, :, 0], grad_bias
+(array([[[420., 531., 642.]]]), array([111.]))
 """
 
 from __future__ import annotations
