@@ -12,7 +12,16 @@ import pytest
 from numpy.testing import assert_array_equal
 from strategies import integers
 
-from convgrad import IMPLEMENTATIONS, ConvGeometry, api, conv2d, conv2d_backward
+from convgrad import (
+    IMPLEMENTATIONS,
+    ConvGeometry,
+    api,
+    conv2d,
+    conv2d_backward,
+    double_backward,
+    loops,
+    per_sample_weight_gradients,
+)
 from convgrad.im2col import column_numbers, fold, unfold
 from convgrad.mutants import MUTANTS
 
@@ -197,7 +206,7 @@ def test_the_impossible_is_refused_in_words(case):
 
 
 def test_no_case_is_left_out():
-    assert len(CASES) == 37
+    assert len(CASES) == 39
     assert all({"expect", "symptom", "source"} <= case.keys() for case in CASES)
     checks = {case["check"] for case in CASES if "check" in case}
     assert checks == {name.removeprefix("test_check_") for name in globals() if "_check_" in name}
@@ -325,6 +334,70 @@ def test_check_output_mask(mask, monkeypatch):
             assert_array_equal(result, whole)
         else:
             assert result is None
+
+
+# the three gradients of the first pass: all used, or one alone
+USED = [(True, True, True), (True, False, False), (False, True, False), (False, False, True)]
+
+
+def second_pass(given: Case, used: tuple[bool, ...]) -> list[np.ndarray | None]:
+    """What a loss hands back to the gradients of this case, None where it does not use them."""
+    rng = np.random.default_rng(7)
+    shapes = given.x.shape, given.weight.shape, given.geometry.bias_shape
+    return [integers(rng, s) if there else None for s, there in zip(shapes, used, strict=True)]
+
+
+@every_implementation
+@pytest.mark.parametrize("used", USED)
+def test_check_double_backward(name, used):
+    given = the_case("double_backward")
+    x, weight, g, geometry = given.x, given.weight, given.grad_output, given.geometry
+    seconds = second_pass(given, used)
+    results = double_backward(*seconds, g, x, weight, **given.arguments, implementation=name)
+    zeros = np.zeros(x.shape), np.zeros(weight.shape), np.zeros(geometry.bias_shape)
+    ggx, ggw, ggb = (z if a is None else a for a, z in zip(seconds, zeros, strict=True))
+    image, kernel = loops.forward(ggx, weight, geometry), loops.forward(x, ggw, geometry)
+    assert_array_equal(results[0], image + kernel + ggb[:, None, None], strict=True)
+    assert_array_equal(results[1], loops.grad_input(g, ggw, geometry), strict=True)
+    assert_array_equal(results[2], loops.grad_weight(g, ggx, geometry), strict=True)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("used", USED)
+def test_the_double_backward_of_autograd(used):
+    pytest.importorskip("torch")
+    import torch_oracle
+
+    given = the_case("double_backward")
+    operands = given.grad_output, given.x, given.weight
+    seconds = second_pass(given, used)
+    results = double_backward(*seconds, *operands, **given.arguments)
+    answers = torch_oracle.double_backward(seconds, *operands, given.geometry)
+    for result, answer in zip(results, answers, strict=True):
+        assert_array_equal(result, answer, strict=True)
+
+
+def test_check_per_sample():
+    given = the_case("per_sample")
+    x, g, geometry = given.x, given.grad_output, given.geometry
+    assert any(geometry.surplus)  # the convolution finds taps that must be cropped
+    shares = per_sample_weight_gradients(g, x, given.weight.shape, **given.arguments)
+    assert shares.shape == (4, 6, 2, 3, 2)
+    for n, share in enumerate(shares):
+        _, alone, _ = conv2d_backward(g[n], x[n], given.weight, **given.arguments)
+        assert_array_equal(share, alone, strict=True)
+    assert_array_equal(shares.sum(axis=0), given.solve()["grad_weight"], strict=True)
+
+
+@pytest.mark.oracle
+def test_the_shares_of_vmap():
+    pytest.importorskip("torch")
+    import torch_oracle
+
+    given = the_case("per_sample")
+    x, g = given.x, given.grad_output
+    shares = per_sample_weight_gradients(g, x, given.weight.shape, **given.arguments)
+    assert_array_equal(shares, torch_oracle.per_sample(x, g, given.geometry), strict=True)
 
 
 def test_check_im2col_size():
