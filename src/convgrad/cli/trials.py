@@ -1,0 +1,216 @@
+"""What a function is tried on: convolutions from easy to hard, and smaller ones that still fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..checks import Draw, random_geometry, random_operands
+from ..geometry import ConvGeometry, GeometryError, Pair
+
+__all__ = ["FEATURES", "Limits", "Trial", "easy_to_hard", "smaller", "smallest"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One call: a geometry, the seed that its operands are drawn from, and what they are like.
+
+    ``form`` is "whole" for small whole numbers, "quarters" for a quarter of them (all sums are
+    still exact, but cutting fractions off shows), "fortran" for whole numbers that lie in memory
+    in another order than C's.
+    """
+
+    geometry: ConvGeometry
+    seed: int
+    dtype: str = "float64"
+    form: str = "whole"
+
+    def draw(self) -> Draw:
+        geometry, *operands = random_operands(self.geometry, np.random.default_rng(self.seed))
+        operands = [array.astype(self.dtype) for array in operands]
+        if self.form == "quarters":
+            operands = [array / 4 for array in operands]
+        if self.form == "fortran":
+            operands = [np.asfortranarray(array) for array in operands]
+        return Draw(geometry, *operands)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a function takes; the rest is not tried on it."""
+
+    stride: bool = True
+    padding: bool = True
+    dilation: bool = True
+    groups: bool = True
+    padding_mode: bool = True
+    two_sided: bool = True  # padding that differs before and after
+    pairs: bool = True  # values that differ between height and width
+
+    def within(self, geometry: ConvGeometry) -> ConvGeometry:
+        """The geometry with everything left out that is not taken."""
+        changed: dict[str, Any] = {}
+        for name in ("stride", "dilation"):
+            pair = getattr(geometry, name) if getattr(self, name) else (1, 1)
+            changed[name] = pair if self.pairs else (min(pair),) * 2
+        if not self.groups:
+            changed["groups"] = 1
+        if not self.padding_mode:
+            changed["padding_mode"] = "zeros"
+        rows, cols = padding = geometry.padding if self.padding else ((0, 0), (0, 0))
+        if not self.two_sided:
+            rows, cols = padding = (min(rows),) * 2, (min(cols),) * 2
+        if not self.pairs:
+            padding = min(rows, cols), min(rows, cols)
+        # what the border loses the image gains, so that every kernel still fits
+        lost = [sum(a) - sum(b) for a, b in zip(geometry.padding, padding, strict=True)]
+        sizes = {"H": geometry.H + lost[0], "W": geometry.W + lost[1]}
+        return replace(geometry, **sizes, **changed, padding=padding)
+
+
+# One thing more than a plain kernel on a plain image, each alone;
+_STEPS: tuple[dict[str, Any], ...] = (
+    {},
+    {"N": 3},
+    {"C": 3, "O": 2},
+    {"stride": (2, 2)},
+    {"stride": (2, 3)},
+    {"padding": ((1, 1), (2, 2))},
+    {"padding": ((1, 0), (2, 1))},
+    {"dilation": (2, 2)},
+    {"dilation": (2, 3)},
+    {"C": 4, "O": 6, "groups": 2},
+    {"C": 3, "O": 3, "groups": 3},
+    {"H": 2, "W": 1, "padding": ((2, 1), (1, 2))},
+    # things that only matter together;
+    {"N": 2, "C": 3, "O": 4},
+    {"stride": (2, 3), "dilation": (3, 2)},
+    # and borders of copies
+    {"padding": ((1, 1), (2, 2)), "padding_mode": "reflect"},
+    {"padding": ((2, 2), (1, 1)), "padding_mode": "replicate"},
+    {"padding": ((1, 1), (2, 2)), "padding_mode": "circular"},
+)
+_FORMS = ("whole", "quarters", "whole", "fortran")
+PLAIN = ConvGeometry(C=1, H=8, W=10, O=1, KH=3, KW=2)
+
+
+def easy_to_hard(limits: Limits, count: int, seed: int, dtype: str = "float64") -> Iterator[Trial]:
+    """``count`` trials: first one thing at a time, then everything mixed."""
+    rng = np.random.default_rng(seed)
+    plain = list(dict.fromkeys(limits.within(replace(PLAIN, **step)) for step in _STEPS))
+    for k in range(count):
+        if k < len(plain):
+            yield Trial(plain[k], seed + k, dtype)
+        else:
+            geometry = limits.within(random_geometry(rng))
+            yield Trial(geometry, seed + k, dtype, _FORMS[k % len(_FORMS)])
+
+
+# ---- what the failures have in common ------------------------------------------------------
+
+FEATURES: dict[str, Callable[[Trial], bool]] = {
+    "more than one image": lambda t: t.geometry.N > 1,
+    "groups": lambda t: t.geometry.groups > 1,
+    "a stride above 1": lambda t: t.geometry.stride != (1, 1),
+    "a dilation above 1": lambda t: t.geometry.dilation != (1, 1),
+    "a border of copied cells": lambda t: (
+        t.geometry.padding_mode != "zeros" and _has_border(t.geometry)
+    ),
+    "padding": lambda t: _has_border(t.geometry),
+    "padding that differs from side to side": lambda t: any(a != b for a, b in t.geometry.padding),
+    "a leftover that no window reads": lambda t: t.geometry.leftover != (0, 0),
+    "more than one channel a group": lambda t: t.geometry.CG > 1,
+    "more than one kernel a group": lambda t: t.geometry.OG > 1,
+    "a stride that differs between height and width": lambda t: (
+        t.geometry.stride[0] != t.geometry.stride[1]
+    ),
+    "a dilation that differs between height and width": lambda t: (
+        t.geometry.dilation[0] != t.geometry.dilation[1]
+    ),
+    "a stride that is not the dilation": lambda t: t.geometry.stride != t.geometry.dilation,
+    "fractions among the operands": lambda t: t.form == "quarters",
+    "operands that do not lie in C order in memory": lambda t: t.form == "fortran",
+}
+
+
+def _has_border(geometry: ConvGeometry) -> bool:
+    return geometry.padding != ((0, 0), (0, 0))
+
+
+# ---- smaller ones that still fail ----------------------------------------------------------
+
+
+def smaller(geometry: ConvGeometry) -> Iterator[ConvGeometry]:
+    """Every convolution with one thing less, the larger steps first."""
+    for change in _changes(geometry):
+        try:
+            fewer = replace(geometry, **change)
+        except GeometryError:
+            continue
+        # with one output cell or one tap, every mistake looks like every other
+        if fewer != geometry and min(fewer.OH, fewer.OW) >= min(2, geometry.OH, geometry.OW):
+            yield fewer
+
+
+def _changes(geometry: ConvGeometry) -> Iterator[dict[str, Any]]:
+    G, CG, OG = geometry.groups, geometry.CG, geometry.OG
+    yield {"padding_mode": "zeros"}
+    yield {"padding": 0}
+    for name in ("stride", "dilation"):
+        yield {name: 1}
+        yield from ({name: pair} for pair in _one_less(getattr(geometry, name)))
+    yield {"groups": 1, "C": CG, "O": OG}
+    yield {"groups": min(G, 2), "C": min(G, 2) * CG, "O": min(G, 2) * OG}
+    yield from ({"N": n} for n in (1, 2) if n < geometry.N)
+    yield from ({"C": G * c} for c in (1, 2) if c < CG)
+    yield from ({"O": G * o} for o in (1, 2) if o < OG)
+    rows, cols = geometry.padding
+    for side in range(2):
+        yield {"padding": (_less_at(rows, side), cols)}
+        yield {"padding": (rows, _less_at(cols, side))}
+    for name, least in (("KH", 2), ("KW", 2), ("H", 2), ("W", 2)):
+        if getattr(geometry, name) > least:
+            yield {name: getattr(geometry, name) - 1}
+
+
+def _one_less(pair: Pair) -> Iterator[Pair]:
+    if pair[0] > 1:
+        yield pair[0] - 1, pair[1]
+    if pair[1] > 1:
+        yield pair[0], pair[1] - 1
+
+
+def _less_at(pair: Pair, side: int) -> Pair:
+    before, after = pair
+    return (max(before - 1, 0), after) if side == 0 else (before, max(after - 1, 0))
+
+
+def smallest(
+    trial: Trial, fails: Callable[[Trial], bool], limits: Limits, most: int = 300
+) -> Trial:
+    """The trial made smaller, one thing at a time, while it still ``fails``; at most so many."""
+    tries = 0
+    while tries < most:
+        for geometry in smaller(trial.geometry):
+            geometry = limits.within(geometry)
+            fewer = replace(trial, geometry=geometry)
+            tries += 1
+            if _size(geometry) < _size(trial.geometry) and fails(fewer):
+                trial = fewer
+                break
+            if tries >= most:
+                break
+        else:
+            break
+    return trial
+
+
+def _size(geometry: ConvGeometry) -> int:
+    """Grows with everything that makes a convolution hard to follow."""
+    border = sum(map(sum, geometry.padding))
+    steps = sum(geometry.stride) + sum(geometry.dilation)
+    sizes = sum(geometry.x_shape) + sum(geometry.weight_shape) + geometry.O
+    return 10 * (steps + border + geometry.groups + (geometry.padding_mode != "zeros")) + sizes

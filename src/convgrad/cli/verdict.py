@@ -1,0 +1,168 @@
+"""What the answers to many trials have in common: the cause behind them, and where it strikes."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..checks import LAWS, LawBroken
+from .subject import Outcome, Subject, right_answer
+from .trials import FEATURES, Trial, smallest
+
+__all__ = ["Verdict", "broken_laws", "notes", "passes_with_ones", "verdict_on"]
+
+# Broken, these mean wrong numbers somewhere; the others are duties of a good function.
+DECIDING = (
+    "operands_untouched",
+    "shape",
+    "equals_loops",
+    "adjoint",
+    "directional_difference",
+    "memory_layout",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One gradient, judged on all trials."""
+
+    target: str
+    outcomes: tuple[Outcome, ...]
+    cause: str | None  # the one that fits most failures; None where it raised
+    example: Outcome | None  # the smallest failure with that cause
+
+    @property
+    def tried(self) -> tuple[Outcome, ...]:
+        return tuple(each for each in self.outcomes if not each.refused)
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        return tuple(each for each in self.tried if not each.right)
+
+    @property
+    def fitting(self) -> int:
+        """How many failures the cause explains."""
+        if self.cause is None:
+            return sum(each.raised is not None for each in self.failed)
+        return sum(self.cause in each.causes for each in self.failed)
+
+
+def verdict_on(subject: Subject, target: str, outcomes: Sequence[Outcome]) -> Verdict:
+    """The most common cause of the failures, and the smallest convolution that shows it."""
+    verdict = Verdict(target, tuple(outcomes), None, None)
+    if not verdict.failed:
+        return verdict
+    compared = [each for each in verdict.failed if each.explanation is not None]
+    if not compared:
+        first = verdict.failed[0]
+        kind = type(first.raised)
+
+        def raises(trial: Trial) -> bool:
+            return type(subject.judge(trial)[target].raised) is kind
+
+        trial = smallest(first.trial, raises, subject.convention.limits())
+        return replace(verdict, example=subject.judge(trial)[target])
+    cause = _commonest(compared)
+    first = next((each for each in compared if _named(each) == cause), compared[0])
+    cause = _named(first)
+
+    def fails_alike(trial: Trial) -> bool:
+        return _named(subject.judge(trial)[target]) == cause
+
+    trial = smallest(first.trial, fails_alike, subject.convention.limits())
+    return replace(verdict, cause=cause, example=subject.judge(trial)[target])
+
+
+def _named(outcome: Outcome) -> str | None:
+    return outcome.explanation.cause if outcome.explanation is not None else None
+
+
+# What an explanation says that knows no cause.
+_VAGUE = {"unknown", "wrong_shape", "low_precision", "not_numbers"}
+
+
+def _commonest(failed: Sequence[Outcome]) -> str | None:
+    """The cause that fits most of them; of several, the one named most often.
+
+    A cause that is known goes before none, for on hard convolutions two mistakes may meet and
+    hide each other; but it must fit the easiest failure or every fifth, not one by chance.
+    """
+    fits = Counter(cause for each in failed for cause in each.causes)
+    named = Counter(map(_named, failed))
+    clear = [
+        cause
+        for cause in named
+        if cause not in _VAGUE and (cause in failed[0].causes or 5 * fits[cause] >= len(failed))
+    ]
+    return max(clear or named, key=lambda cause: (fits[cause or ""], named[cause]))
+
+
+def where_it_strikes(verdict: Verdict) -> list[str]:
+    """Properties that every failure has and no success; failing that, that no failure lacks."""
+    failed = [each.trial for each in verdict.failed]
+    passed = [each.trial for each in verdict.tried if each.right]
+    if not failed or not passed:
+        return []
+    always = [name for name, has in FEATURES.items() if all(map(has, failed))]
+    only = [name for name in always if not any(map(FEATURES[name], passed))]
+    return only or [name for name in always if not all(map(FEATURES[name], passed))]
+
+
+def strikes_exactly(verdict: Verdict, feature: str) -> bool:
+    return not any(FEATURES[feature](each.trial) for each in verdict.tried if each.right)
+
+
+def passes_with_ones(subject: Subject, target: str, trial: Trial) -> bool:
+    """Whether a grad_output of ones, which y.sum().backward() sends, would have shown nothing."""
+    if target == "output":
+        return False
+    draw = trial.draw()
+    draw = draw._replace(grad_output=np.ones_like(draw.grad_output))
+    try:
+        answer = np.asarray(subject.answers(draw)[target])
+    except Exception:
+        return False
+    expected = right_answer(target, draw)
+    return answer.shape == expected.shape and bool(np.allclose(answer, expected))
+
+
+def broken_laws(
+    subject: Subject, target: str, trials: Sequence[Trial], names: Sequence[str]
+) -> dict[str, tuple[Trial, str]]:
+    """The laws out of ``names`` that the function breaks, each with where and how."""
+    if target == "output":
+        return {}  # the laws are about gradients
+    with warnings.catch_warnings():
+        # an empty batch and infinities make NumPy warn in functions that are right
+        warnings.simplefilter("ignore")
+        return _broken(subject, target, trials, names)
+
+
+def _broken(
+    subject: Subject, target: str, trials: Sequence[Trial], names: Sequence[str]
+) -> dict[str, tuple[Trial, str]]:
+    broken: dict[str, tuple[Trial, str]] = {}
+    for name in names:
+        for trial in trials:
+            try:
+                LAWS[name].check(
+                    subject.rule(target), target, trial.geometry, np.random.default_rng(trial.seed)
+                )
+            except NotImplementedError:
+                continue
+            except LawBroken as how:
+                broken[name] = trial, str(how)
+                break
+            except (Exception, SystemExit) as trouble:
+                broken[name] = trial, f"raised {type(trouble).__name__}: {trouble}"
+                break
+    return broken
+
+
+def notes(names: Sequence[str]) -> list[str]:
+    """The laws whose breaking is worth a word, but does not make a gradient wrong."""
+    return [name for name in names if name not in DECIDING]
