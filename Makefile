@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast lint format book lab bench setup browser bundle clean distclean
+.PHONY: help serve test test-fast lint format book lab bench dist setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -40,6 +40,9 @@ book: setup ## build the book into _build/html
 
 lab: setup ## open the chapters as notebooks in JupyterLab
 	@$(RUN) -m tools.lab
+
+dist: setup ## build the wheel and the source archive into dist
+	@$(RUN) -m hatchling build
 
 bench: setup book ## measure the rungs of the package and the weight of the pages
 	@$(RUN) -m benchmarks.rungs

@@ -39,12 +39,17 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
+KNOWS["bench"] = {"api", *CORE}
+KNOWS["cli"] = NUMPY_LAYER | {"bench"}
+KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
 KNOWS["widgets"] = NUMPY_LAYER | {"figures"}
 KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
 
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {
+    "bench": {"torch"},
+    "cli": {"torch"},
     "figures": {"matplotlib"},
     "widgets": {"anywidget", "traitlets", "latex2mathml", "markdown_it", "mdit_py_plugins"},
 }
@@ -170,6 +175,10 @@ for name in convgrad.IMPLEMENTATIONS:
 for answer in answers:
     assert all(np.array_equal(*pair) for pair in zip(answer, answers[0], strict=True))
 print("same answers:", len(answers))
+
+from convgrad.__main__ import main
+assert main(["ledger", "--example", "B", "--limit", "1"]) == 0
+assert main(["check", "convgrad.windows:grad_weight", "--count", "20"]) == 0
 """
 
 
@@ -187,7 +196,9 @@ def run_python(source: str) -> subprocess.CompletedProcess[str]:
 def test_numpy_alone_is_enough_and_no_thread_is_started():
     result = run_python(ALONE)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == f"same answers: {len(convgrad.IMPLEMENTATIONS)}"
+    first, *of_the_command = result.stdout.splitlines()
+    assert first == f"same answers: {len(convgrad.IMPLEMENTATIONS)}"
+    assert any("right on all 20 convolutions" in line for line in of_the_command)
 
 
 @pytest.mark.parametrize("library", ["matplotlib", "torch"])

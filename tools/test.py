@@ -40,6 +40,7 @@ CORE_TESTS = [
         "mutants",
         "checks",
         "exercises",
+        "cli",
     )
 ]
 # NumPy 2.0 has no wheels for Pythons that came after it; these have the oldest that does.

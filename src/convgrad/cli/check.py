@@ -20,7 +20,6 @@ from .verdict import (
     broken_laws,
     notes,
     passes_with_ones,
-    strikes_exactly,
     verdict_on,
     where_it_strikes,
 )
@@ -45,11 +44,11 @@ numbers in NumPy arrays or PyTorch tensors. Raise NotImplementedError for what y
 """
 _EXAMPLES = """\
 examples:
-  convgrad check mine:grad_weight              a function in mine.py, in this folder
-  convgrad check mine:backward --target input  only its grad_input
+  convgrad check mine:grad_weight                a function in mine.py, in this folder
+  convgrad check mine:backward --target input    only its grad_input
   convgrad check lab/mine.py:grad_weight --seed 7 --count 100
   convgrad check torch.nn.grad:conv2d_weight --tensors torch
-  convgrad check saved.npz                     arrays x, weight, grad_output and grad_weight, ...
+  convgrad check saved.npz                       arrays x, weight, grad_output and grad_weight, ...
 
 exit status: 0 right, 1 a wrong gradient, 2 the command could not be carried out
 """
@@ -156,6 +155,8 @@ def _praise(subject: Subject, verdict: Verdict, options: argparse.Namespace, voi
     target, name = verdict.target, _name(verdict.target)
     hardest = [each.trial for each in verdict.tried][-_LAW_TRIALS:]
     broken = broken_laws(subject, target, hardest, list(dict.fromkeys([*DECIDING, *LAWS])))
+    if "operands_untouched" in broken:  # it spoils what the other laws are judged by
+        broken = {"operands_untouched": broken["operands_untouched"]}
     remarks = notes(list(broken))
     wrong = [law for law in broken if law in DECIDING or options.strict]
     refused = len(verdict.outcomes) - len(verdict.tried)
@@ -170,7 +171,7 @@ def _praise(subject: Subject, verdict: Verdict, options: argparse.Namespace, voi
         trial, how = broken[law]
         voice.insist(f"{name}: WRONG. {_broken(law, how)}")
         voice.say(f"On {trial.geometry.describe()}, seed {trial.seed}.", indent=2)
-        if others and law != "operands_untouched":  # whose breaking spoils the others' operands
+        if others:
             voice.say(f"It also breaks {_and([_law(other) for other in others])}.", indent=2)
     for law in remarks:
         if law not in wrong:
@@ -201,15 +202,11 @@ def _tell(subject: Subject, verdict: Verdict, what: str, voice: Voice) -> None:
     voice.say(f"{name}: WRONG on {failed} of {plural(tried, 'convolution')}.")
     _tell_where(verdict, voice)
     if verdict.cause not in (None, "unknown"):
-        others = "" if verdict.fitting == failed else "; in the others there is more to it"
-        voice.say(
-            f"Cause: {CAUSES[str(verdict.cause)]}. It explains {_of(verdict.fitting, failed)}"
-            f"{others}.",
-            indent=2,
-        )
-    raised = sum(each.raised is not None for each in verdict.failed)
-    if verdict.cause is not None and raised:
-        voice.say(f"On {_of(raised, failed)} it raised an error.", indent=2)
+        explains = _of(verdict.fitting, failed)
+        voice.say(f"Cause: {CAUSES[str(verdict.cause)]}. It explains {explains}.", indent=2)
+    if verdict.cause is not None and verdict.others:
+        others = ", ".join(f"{_cause(name)} ({n})" for name, n in verdict.others.items())
+        voice.say(f"The others: {others}. Mend this one first, then check again.", indent=2)
     voice.say()
     voice.say(f"The smallest that shows it: {example.trial.geometry.describe()}.", indent=2)
     if example.explanation is None:
@@ -230,15 +227,17 @@ def _tell(subject: Subject, verdict: Verdict, what: str, voice: Voice) -> None:
 
 
 def _tell_where(verdict: Verdict, voice: Voice) -> None:
-    features = where_it_strikes(verdict)
-    if not features:
-        return
-    exact = strikes_exactly(verdict, features[0])
-    if exact:
-        said = f"It goes wrong with {features[0]}, each time, and never without."
-    else:
-        said = f"Every convolution that went wrong has {_and(features[:3])}."
-    voice.say(said, indent=2)
+    features, exactly = where_it_strikes(verdict)
+    if exactly:
+        voice.say(f"It goes wrong with {_and(features)}, each time, and never without.", indent=2)
+    elif features:
+        voice.say(f"Every convolution that went wrong has {_and(features[:2])}.", indent=2)
+
+
+def _cause(name: str) -> str:
+    """A cause in words; what is none is the name of an error."""
+    words = CAUSES.get(name, f"raised {name}")
+    return "no cause that is known" if words == CAUSES["unknown"] else words
 
 
 def _of(fitting: int, failed: int) -> str:

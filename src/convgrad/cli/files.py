@@ -11,11 +11,12 @@ import numpy as np
 
 from ..api import conv2d, conv2d_backward
 from ..checks import explain_difference
-from ..checks.compare import NotNumbers, numbers, same
+from ..checks.compare import same
 from ..geometry import ConvGeometry
+from ..operands import number_array
 from .words import RIGHT, WRONG, Misuse, Voice, plural
 
-__all__ = ["check", "geometry_of", "read"]
+__all__ = ["check", "geometry_of", "operands_of", "read"]
 
 OPERANDS = ("x", "weight", "bias", "grad_output")
 RESULTS = {"grad_input": "input", "grad_weight": "weight", "grad_bias": "bias", "y": "output"}
@@ -25,10 +26,11 @@ OPTIONS = ("stride", "padding", "dilation", "groups", "padding_mode")
 def read(path: str) -> dict[str, np.ndarray]:
     """The arrays of an .npz file by name."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, Mapping):
-            raise Misuse(f"{path} holds one array without a name: save with np.savez(file, x=x, …)")
-        return {name: loaded[name] for name in loaded}
+        with open(path, "rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, Mapping):
+                return {name: loaded[name] for name in loaded}
+        raise Misuse(f"{path} holds one array without a name: save with np.savez(file, x=x, …)")
     except FileNotFoundError:
         raise Misuse(f"there is no file {path} in {Path.cwd()}") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as trouble:
@@ -71,7 +73,11 @@ def check(path: str, target: str | None, voice: Voice) -> int:
         voice.say(f"Not looked at: {', '.join(unused)}.")
     if "bias" not in arrays and "y" in given:
         voice.say("There is no bias in it, so y is compared with the output without bias.")
-    wide = {name: _wide(arrays[name], name) for name in OPERANDS if name in arrays}
+    # in double precision, so that the answer to compare with has no rounding of its own
+    wide = {
+        name: array.astype(np.result_type(array, np.float64))
+        for name, array in operands_of(arrays).items()
+    }
     right = _right_answers(wide, given, _options(arrays), path)
     status = RIGHT
     for name in given:
@@ -80,13 +86,12 @@ def check(path: str, target: str | None, voice: Voice) -> int:
     return status
 
 
-def _wide(array: np.ndarray, name: str) -> np.ndarray:
-    """In double precision, so that the answer to compare with has no rounding of its own."""
+def operands_of(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The operands among the arrays, as numbers."""
     try:
-        array = numbers(array, name)
-    except NotNumbers as trouble:
+        return {name: number_array(name, arrays[name]) for name in OPERANDS if name in arrays}
+    except TypeError as trouble:
         raise Misuse(str(trouble)) from None
-    return array.astype(np.result_type(array, np.float64))
 
 
 def _right_answers(

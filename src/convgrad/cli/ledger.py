@@ -132,11 +132,9 @@ def _subject(options: argparse.Namespace) -> tuple[Draw, str]:
         geometry = files.geometry_of(arrays, options.file)
         if "grad_output" not in arrays:
             raise Misuse(f"{options.file} has no array grad_output, which every product holds")
-        four = {
-            name: array[None] if array.ndim == 3 else array
-            for name, array in arrays.items()
-            if name in ("x", "weight", "grad_output")
-        }
+        operands = files.operands_of(arrays)
+        operands.pop("bias", None)  # no product holds it
+        four = {name: a[None] if a.ndim == 3 else a for name, a in operands.items()}
         geometry.require(**four)
         return Draw(geometry, **four), f"{options.file}: "
     if options.x is None or options.weight is None:

@@ -25,7 +25,7 @@ from ..geometry import ConvGeometry
 from .trials import Limits
 from .words import Misuse
 
-__all__ = ["STYLES", "TARGETS", "Convention", "read_signature"]
+__all__ = ["STYLES", "TARGETS", "Convention", "read_signature", "torch_or_misuse"]
 
 STYLES = ("geometry", "keywords")
 TARGETS = ("weight", "input", "bias", "output")

@@ -13,7 +13,7 @@ from .. import loops, windows
 from ..checks import Draw, Explanation, explain_difference, matching_causes
 from ..geometry import ConvGeometry
 from .load import Loaded
-from .styles import Convention, read_signature
+from .styles import Convention, read_signature, torch_or_misuse
 from .trials import Trial
 from .words import Misuse
 
@@ -102,6 +102,8 @@ def find_out(
     the first that does not raise is taken.  Raises :class:`Misuse` where the answer does not
     say which gradient it is.
     """
+    if tensors == "torch":
+        torch_or_misuse()
     convention = read_signature(loaded.function, loaded.name, style, target)
     guess = None
     for way in _ways(convention, loaded.function, tensors):
@@ -136,7 +138,7 @@ def _kinds(function: Callable[..., Any]) -> Iterator[str]:
     if at_home:
         yield "torch"
     yield "numpy"
-    if "torch" in sys.modules and not at_home:  # the first call may have imported it
+    if sys.modules.get("torch") and not at_home:  # the first call may have imported it
         yield "torch"
 
 

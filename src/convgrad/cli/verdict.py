@@ -13,7 +13,15 @@ from ..checks import LAWS, LawBroken
 from .subject import Outcome, Subject, right_answer
 from .trials import FEATURES, Trial, smallest
 
-__all__ = ["Verdict", "broken_laws", "notes", "passes_with_ones", "verdict_on"]
+__all__ = [
+    "DECIDING",
+    "Verdict",
+    "broken_laws",
+    "notes",
+    "passes_with_ones",
+    "verdict_on",
+    "where_it_strikes",
+]
 
 # Broken, these mean wrong numbers somewhere; the others are duties of a good function.
 DECIDING = (
@@ -49,6 +57,16 @@ class Verdict:
         if self.cause is None:
             return sum(each.raised is not None for each in self.failed)
         return sum(self.cause in each.causes for each in self.failed)
+
+    @property
+    def others(self) -> dict[str, int]:
+        """What else went wrong where the cause does not fit, and how often: causes and errors."""
+        rest = [each for each in self.failed if self.cause not in each.causes]
+        named = [
+            type(each.raised).__name__ if each.explanation is None else each.explanation.cause
+            for each in rest
+        ]
+        return dict(Counter(named).most_common())
 
 
 def verdict_on(subject: Subject, target: str, outcomes: Sequence[Outcome]) -> Verdict:
@@ -101,19 +119,26 @@ def _commonest(failed: Sequence[Outcome]) -> str | None:
     return max(clear or named, key=lambda cause: (fits[cause or ""], named[cause]))
 
 
-def where_it_strikes(verdict: Verdict) -> list[str]:
-    """Properties that every failure has and no success; failing that, that no failure lacks."""
-    failed = [each.trial for each in verdict.failed]
+def where_it_strikes(verdict: Verdict) -> tuple[list[str], bool]:
+    """Properties that every failure has; and whether no success has them all.
+
+    The most telling first, and only those that each tell more failures from successes.
+    """
     passed = [each.trial for each in verdict.tried if each.right]
-    if not failed or not passed:
-        return []
-    always = [name for name, has in FEATURES.items() if all(map(has, failed))]
-    only = [name for name in always if not any(map(FEATURES[name], passed))]
-    return only or [name for name in always if not all(map(FEATURES[name], passed))]
-
-
-def strikes_exactly(verdict: Verdict, feature: str) -> bool:
-    return not any(FEATURES[feature](each.trial) for each in verdict.tried if each.right)
+    shared = {
+        name: has
+        for name, has in FEATURES.items()
+        if all(has(each.trial) for each in verdict.failed)
+    }
+    chosen: list[str] = []
+    while passed and shared:
+        left = {name: list(filter(has, passed)) for name, has in shared.items()}
+        best = min(left, key=lambda name: len(left[name]))
+        if len(left[best]) == len(passed):
+            break
+        chosen.append(best)
+        passed = left[best]
+    return chosen, bool(chosen) and not passed
 
 
 def passes_with_ones(subject: Subject, target: str, trial: Trial) -> bool:
