@@ -714,6 +714,13 @@ def test_bench_prints_its_table_and_keeps_it_when_asked(folder, capsys):
         assert main(["bench", "--layer", "tiny", *words]) == 2
 
 
+def test_bench_says_when_threads_make_it_uneven(folder, capsys, monkeypatch):
+    for threads, uneven in (("2", True), ("1", False)):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        assert main(["bench", "--layer", "tiny", "--rounds", "1"]) == 0
+        assert ("OMP_NUM_THREADS is not 1" in capsys.readouterr().err) == uneven
+
+
 def test_bench_says_where_pytorch_is_missing(folder, capsys, monkeypatch):
     from convgrad import bench
 

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,6 +84,24 @@ class ConvGeometry:
     dilation: Pair = (1, 1)
     groups: int = 1
     padding_mode: str = "zeros"
+
+    if TYPE_CHECKING:
+        # what may be given, which is more than what the fields then hold
+        def __init__(
+            self,
+            C: int,
+            H: int,
+            W: int,
+            O: int,
+            KH: int,
+            KW: int,
+            N: int = 1,
+            stride: int | Pair = 1,
+            padding: int | Pair | tuple[Pair, Pair] | str = 0,
+            dilation: int | Pair = 1,
+            groups: int = 1,
+            padding_mode: str = "zeros",
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         put = object.__setattr__  # the class is frozen; this is its own front door

@@ -8,7 +8,7 @@ that sums are exact and ``==`` is the right comparison.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def _draw(rng: np.random.Generator, padding_modes: Sequence[str], most: int) -> 
     )
 
 
-def _draw_axis(up_to: Callable[..., int], mode: str, most: int) -> dict[str, object]:
+def _draw_axis(up_to: Callable[..., int], mode: str, most: int) -> dict[str, Any]:
     """One axis, from the output back to the input."""
     outputs, taps, stride, dilation = up_to(most + 1), up_to(most), up_to(most), up_to(most)
     leftover = up_to(stride - 1, least=0)

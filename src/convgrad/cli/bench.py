@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,9 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
         if not options.quiet:
             print(line, file=sys.stderr, flush=True)
 
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        say("OMP_NUM_THREADS is not 1: NumPy's matrix products may use more threads than PyTorch,")
+        say("which is held to one; set it before the command for an even comparison")
     record = measure_layers(layers, options.rounds, say)
     print("\n".join(table(record["layers"])))
     print("milliseconds, medians; × torch and × im2col compare the whole backward pass")

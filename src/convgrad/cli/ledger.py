@@ -251,9 +251,9 @@ def _table(
     if next(rows, None) is not None:
         print(f"… and more: --limit 0 prints all, --cell one cell of {gradient} alone.")
     elif options.cell is not None:
-        total = shown[-1].total if shown else 0
+        value = _text(shown[-1].total if shown else 0)
         where = ", ".join(map(str, options.cell))
-        print(f"{plural(len(shown), 'product')} in {gradient}[{where}] = {_text(total)}.")
+        print(f"{plural(len(shown), 'product')} in {gradient}[{where}] = {value}.")
     else:
         print(f"{plural(len(shown), 'product')} in all.")
 

@@ -27,7 +27,11 @@ def right_answer(target: str, draw: Draw) -> np.ndarray:
     geometry = draw.geometry
     if target == "output":
         return windows.forward(draw.x, draw.weight, geometry)
-    rule = {"weight": windows.grad_weight, "input": windows.grad_input, "bias": loops.grad_bias}
+    rule: dict[str, Callable[..., np.ndarray]] = {
+        "weight": windows.grad_weight,
+        "input": windows.grad_input,
+        "bias": loops.grad_bias,
+    }
     return rule[target](*draw.operands(target), geometry)
 
 

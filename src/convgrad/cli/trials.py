@@ -67,8 +67,8 @@ class Limits:
             padding = min(rows, cols), min(rows, cols)
         # what the border loses the image gains, so that every kernel still fits
         lost = [sum(a) - sum(b) for a, b in zip(geometry.padding, padding, strict=True)]
-        sizes = {"H": geometry.H + lost[0], "W": geometry.W + lost[1]}
-        return replace(geometry, **sizes, **changed, padding=padding)
+        changed |= {"H": geometry.H + lost[0], "W": geometry.W + lost[1], "padding": padding}
+        return replace(geometry, **changed)
 
 
 # One thing more than a plain kernel on a plain image, each alone;

@@ -109,14 +109,14 @@ def _commonest(failed: Sequence[Outcome]) -> str | None:
     A cause that is known goes before none, for on hard convolutions two mistakes may meet and
     hide each other; but it must fit the easiest failure or every fifth, not one by chance.
     """
-    fits = Counter(cause for each in failed for cause in each.causes)
+    fits: Counter[str | None] = Counter(cause for each in failed for cause in each.causes)
     named = Counter(map(_named, failed))
     clear = [
         cause
         for cause in named
         if cause not in _VAGUE and (cause in failed[0].causes or 5 * fits[cause] >= len(failed))
     ]
-    return max(clear or named, key=lambda cause: (fits[cause or ""], named[cause]))
+    return max(clear or named, key=lambda cause: (fits[cause], named[cause]))
 
 
 def where_it_strikes(verdict: Verdict) -> tuple[list[str], bool]:
