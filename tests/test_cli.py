@@ -363,6 +363,7 @@ def test_unknown_names_ask_for_the_style_and_then_go_by_order(check):
         "def f(g, grad): pass": "both `g` and `grad` look like grad_output",
         "def f(g, x, weight, stride): return 1, 2, 3, 4": "tuple of 4",
         "def f(g, x, weight, stride): return {'dx': 1}": "keys 'dx'",
+        "def f(g, x, weight, stride): return [[1], [1, 2]], 0, 0, 0": "tuple of 4",
         "def f(g, x, weight, stride): return x.ravel()": "say with --target which gradient",
         "def f(g, x, weight, stride): return weight, x, None": "grad_weight first",
         "def f(g, x, weight, stride): return None, None, None": "None for every gradient",
@@ -513,6 +514,23 @@ def test_tensors_are_tried_where_arrays_do_not_go(check):
     assert "torch.from_numpy" in told
     status, told = check(source, "--dtype", "float32", "--target", "input")
     assert status == 0, told
+
+
+@pytest.mark.oracle
+def test_tensors_of_any_kind_get_a_sentence(check):
+    pytest.importorskip("torch")
+    source = """
+        import torch
+
+        def f(grad_output, input, weight, stride, padding, dilation, groups):
+            how = stride, padding, dilation, groups
+            return torch.nn.grad.conv2d_weight(input, weight.shape, grad_output, *how){change}
+        """
+    status, told = check(source.format(change=".requires_grad_().bfloat16()"))
+    assert status == 0, told
+    status, told = check(source.format(change=".to_sparse()"))
+    assert status in (1, 2)
+    assert "which NumPy cannot read" in told or "no array of numbers" in told
 
 
 def test_without_pytorch_tensors_are_refused_in_words(check, monkeypatch):
@@ -834,6 +852,17 @@ def test_limits_are_kept(without):
             assert all(a == b for a, b in g.padding)
         else:
             assert g.stride[0] == g.stride[1] and g.padding[0] == g.padding[1]
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(two_sided=False), Limits(two_sided=False, pairs=False, groups=False)], ids=str
+)
+def test_limits_leave_enough_to_find_mistakes_with(limits):
+    geometries = [trial.geometry for trial in easy_to_hard(limits, 40, seed=0)]
+    for name in ("stride", "dilation"):
+        assert sum(getattr(g, name) != (1, 1) for g in geometries) >= 10
+    assert sum(g.padding != ((0, 0), (0, 0)) for g in geometries) >= 10
+    assert all(g.rows.max() >= 0 and g.cols.max() >= 0 for g in geometries)
 
 
 def test_every_smaller_convolution_is_one():

@@ -170,10 +170,8 @@ def _told_apart(
             "names, or one array"
         )
     geometry = trial.geometry
-    if [np.shape(_as_array(parts.get(t))) for t in GRADIENTS[:2]] == [
-        geometry.weight_shape,
-        geometry.x_shape,
-    ]:
+    shapes = [_shape(parts.get(target)) for target in GRADIENTS[:2]]
+    if shapes == [geometry.weight_shape, geometry.x_shape]:
         raise Misuse(
             f"{name} returns grad_weight first and grad_input second, as their shapes tell: needed "
             "is (grad_input, grad_weight, grad_bias), the order of PyTorch"
@@ -199,8 +197,10 @@ def _parts(returned: Any) -> dict[str, Any]:
 def _by_shape(returned: Any, trial: Trial, name: str) -> str:
     """Which gradient one array is that does not say: the operand of its shape."""
     geometry = trial.geometry
-    shape = np.shape(_as_array(returned))
+    shape = _shape(returned)
     shapes = {geometry.x_shape: "input", geometry.weight_shape: "weight"}
+    if shape is None:
+        raise Misuse(f"{name} returns a {type(returned).__name__} that is no array of numbers")
     if shape not in shapes:
         raise Misuse(
             f"{name} returns one array of shape {shape} where x has {geometry.x_shape} and weight "
@@ -220,9 +220,22 @@ def _compared(answer: Any, target: str, trial: Trial) -> Outcome:
 
 def _as_array(answer: Any) -> Any:
     """A tensor as the array it holds; anything else as it is, for the explanation to judge."""
-    if any("detach" in vars(kind) for kind in type(answer).__mro__):
-        return answer.detach().cpu().resolve_conj().numpy()
-    return answer
+    if not any("detach" in vars(kind) for kind in type(answer).__mro__):
+        return answer
+    try:
+        answer = answer.detach().cpu().resolve_conj()
+        # NumPy has no bfloat16; float16 has more digits, and these numbers do not outgrow it
+        return (answer.half() if str(answer.dtype) == "torch.bfloat16" else answer).numpy()
+    except Exception:  # a sparse tensor, say
+        return answer
+
+
+def _shape(answer: Any) -> tuple[int, ...] | None:
+    """Its shape as an array, if it has one."""
+    try:
+        return np.shape(_as_array(answer))
+    except Exception:  # ragged lists, and whatever sits behind __array__
+        return None
 
 
 def _filled(target: str, operands: list[Any], geometry: ConvGeometry) -> Draw:

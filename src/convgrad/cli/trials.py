@@ -51,23 +51,29 @@ class Limits:
     pairs: bool = True  # values that differ between height and width
 
     def within(self, geometry: ConvGeometry) -> ConvGeometry:
-        """The geometry with everything left out that is not taken."""
+        """The geometry with everything evened out or left out that is not taken."""
         changed: dict[str, Any] = {}
         for name in ("stride", "dilation"):
             pair = getattr(geometry, name) if getattr(self, name) else (1, 1)
-            changed[name] = pair if self.pairs else (min(pair),) * 2
+            changed[name] = pair if self.pairs else (max(pair),) * 2
         if not self.groups:
             changed["groups"] = 1
         if not self.padding_mode:
             changed["padding_mode"] = "zeros"
-        rows, cols = padding = geometry.padding if self.padding else ((0, 0), (0, 0))
+        padding = geometry.padding if self.padding else ((0, 0), (0, 0))
         if not self.two_sided:
-            rows, cols = padding = (min(rows),) * 2, (min(cols),) * 2
+            padding = (max(padding[0]),) * 2, (max(padding[1]),) * 2
         if not self.pairs:
-            padding = min(rows, cols), min(rows, cols)
-        # what the border loses the image gains, so that every kernel still fits
-        lost = [sum(a) - sum(b) for a, b in zip(geometry.padding, padding, strict=True)]
-        changed |= {"H": geometry.H + lost[0], "W": geometry.W + lost[1], "padding": padding}
+            padding = (max(map(max, padding)),) * 2, (max(map(max, padding)),) * 2
+        changed["padding"] = padding
+        for axis, (size, taps) in enumerate((("H", "KH"), ("W", "KW"))):
+            # the image grows by what the border loses and the window gains, so that all fits,
+            lost = sum(geometry.padding[axis]) - sum(padding[axis])
+            wider = changed["dilation"][axis] - geometry.dilation[axis]
+            gained = max(lost, 0) + max(wider, 0) * (getattr(geometry, taps) - 1)
+            # and a border of copies needs originals
+            least = max(padding[axis]) + 1 if geometry.padding_mode != "zeros" else 1
+            changed[size] = max(getattr(geometry, size) + gained, least)
         return replace(geometry, **changed)
 
 
@@ -166,6 +172,7 @@ def _changes(geometry: ConvGeometry) -> Iterator[dict[str, Any]]:
     yield {"padding": 0}
     for name in ("stride", "dilation"):
         yield {name: 1}
+        yield {name: tuple(max(step - 1, 1) for step in getattr(geometry, name))}
         yield from ({name: pair} for pair in _one_less(getattr(geometry, name)))
     yield {"groups": 1, "C": CG, "O": OG}
     yield {"groups": min(G, 2), "C": min(G, 2) * CG, "O": min(G, 2) * OG}
@@ -173,6 +180,7 @@ def _changes(geometry: ConvGeometry) -> Iterator[dict[str, Any]]:
     yield from ({"C": G * c} for c in (1, 2) if c < CG)
     yield from ({"O": G * o} for o in (1, 2) if o < OG)
     rows, cols = geometry.padding
+    yield {"padding": tuple((max(a - 1, 0), max(b - 1, 0)) for a, b in geometry.padding)}
     for side in range(2):
         yield {"padding": (_less_at(rows, side), cols)}
         yield {"padding": (rows, _less_at(cols, side))}
