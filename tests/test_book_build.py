@@ -187,8 +187,39 @@ def test_what_is_wrong_stops_the_build_every_time(project):
         for message in WRONG:
             assert message in "\n".join(said)
         assert str(error.value).count("book/page.md:") >= len(WRONG)
+        assert "book/page.md: a cell failed: ZeroDivisionError: division by zero" in str(
+            error.value
+        )
+        assert "CellExecutionError" not in str(error.value)
     project.write("book/page.md", good)
     assert "no warnings" in project.build()[1]
+
+
+def test_what_follows_from_a_failed_cell_is_no_problem_of_its_own():
+    said = [
+        "book/a.md: WARNING: Executing notebook failed: CellExecutionError",
+        "nbclient.exceptions.CellExecutionError: An error occurred while executing",
+        "NameError                                 Traceback (most recent call last)",
+        "NameError: name 'mett' is not defined",
+        "book/a.md: WARNING: Notebook exception traceback saved in: a.err.log [mystnb.exec]",
+        "book/a.md:20: WARNING: a widget cannot be shown: its state is not in the page",
+        "book/a.md:20: WARNING: the output of a cell got lost",
+        "book/b.md:3: WARNING: unknown document: 'nowhere'",
+    ]
+    assert book.problems(said) == [
+        "book/a.md: a cell failed: NameError: name 'mett' is not defined",
+        "book/b.md:3: WARNING: unknown document: 'nowhere'",
+    ]
+    assert book.problems(said[-2:]) == said[-2:]  # without a failed cell each stands for itself
+
+
+def test_pages_are_not_built_with_old_widgets(project, monkeypatch):
+    stale = project.root / "bundle.mjs"
+    stale.write_text("process.exit(1)")
+    project.page("# Page\n\nChanged.")
+    monkeypatch.setattr(book, "BUNDLE", stale)
+    with pytest.raises(book.BookError, match="make bundle"):
+        book.build(project.root, say=lambda line: None)
 
 
 def test_a_page_that_left_the_book_leaves_the_site(project):

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from . import fingerprint
+from .node import find_node
 
 try:
     import fcntl
@@ -28,6 +29,7 @@ except ImportError:  # Windows has no such lock; there one builds one book at a 
     fcntl = None
 
 ROOT = Path(__file__).resolve().parents[1]
+BUNDLE = ROOT / "tools" / "bundle.mjs"
 
 # What Sphinx and the kernel say at every build and what helps nobody who builds a book.
 _CHATTER = re.compile(
@@ -41,6 +43,10 @@ _CHATTER = re.compile(
     r"|^build (succeeded|finished)"
 )
 _PROBLEM = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE)\b|\b(Extension|Theme|Config)Error\b")
+# A cell that fails takes its page along: what follows from it is no problem of its own.
+_FAILED_CELL = re.compile(r"^(?P<page>.+?): WARNING: Executing notebook failed")
+_RAISED = re.compile(r"^(?!nbclient)[\w.]+(Error|Exception|Warning|Interrupt|Exit)(:|$)")
+_FOLLOWS = re.compile(r"traceback saved in|a widget cannot be shown|the output of a cell got lost")
 _KERNEL_TALK = "Kernel is running over TCP without encryption"  # on this machine alone
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _BOX = "Finished generating HTML for book."  # jupyter-book's closing words; ours come instead
@@ -78,11 +84,11 @@ def _build(root: Path, fresh: bool, say: Callable[[str], None]) -> Path:
     if built.get("pages") != wanted["pages"] and _lost_pages(root, site):
         shutil.rmtree(site)  # a page that is no longer in the book must not stay in the site
     say("Building the book (the first time takes a minute: every cell runs) …")
-    problems, status = _run_sphinx(root, say)
+    lines, status = _run_sphinx(root, say)
     if status:
         # Sphinx remembers a page that gave a warning as read; the next build would be silent.
         shutil.rmtree(build_folder / ".doctrees", ignore_errors=True)
-        raise BookError(_verdict(problems))
+        raise BookError(_verdict(problems(lines)))
     (site / ".nojekyll").touch()  # GitHub Pages would leave out the folders that start with _
     record.write_text(json.dumps(wanted), "utf-8")
     pages = len(list((site / "book").rglob("*.html")))
@@ -108,7 +114,7 @@ def _alone(build_folder: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _run_sphinx(root: Path, say: Callable[[str], None]) -> tuple[list[str], int]:
-    """Run jupyter-book, pass on what helps; its warnings and errors, and its exit status."""
+    """Run jupyter-book, pass on what helps; every line that it said, and its exit status."""
     start = (
         "import sys; from jupyter_book.cli.main import main; sys.argv[0] = 'jupyter-book'; main()"
     )
@@ -120,8 +126,8 @@ def _run_sphinx(root: Path, say: Callable[[str], None]) -> tuple[list[str], int]
         # small products; many threads would only wait for each other
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }
-    problems: list[str] = []
-    closing = False
+    lines: list[str] = []
+    closing = runner = False
     with subprocess.Popen(
         command,
         cwd=root,
@@ -135,21 +141,41 @@ def _run_sphinx(root: Path, say: Callable[[str], None]) -> tuple[list[str], int]
         assert process.stdout
         for line in process.stdout:
             plain = _COLOR.sub("", line).rstrip().replace(f"{root}/", "")
+            lines.append(plain)
             closing = closing or plain == _BOX
-            if _PROBLEM.search(plain) and _KERNEL_TALK not in plain:
-                problems.append(plain)
+            # the frames of the machinery that runs a cell; the cell and its own follow them
+            runner = bool(_FAILED_CELL.match(plain)) or (
+                runner and not plain.startswith("nbclient.exceptions.")
+            )
+            if _is_problem(plain) or not (closing or runner or _CHATTER.search(plain)):
                 say("  " + plain)
-            elif not closing and not _CHATTER.search(plain):
-                say("  " + plain)
-    return problems, process.returncode
+    return lines, process.returncode
 
 
-def _verdict(problems: list[str]) -> str:
-    if not problems:
+def _is_problem(line: str) -> bool:
+    return bool(_PROBLEM.search(line)) and _KERNEL_TALK not in line
+
+
+def problems(lines: list[str]) -> list[str]:
+    """What is to be mended, out of all that a build said; of a cell that failed, its exception."""
+    found: list[str] = []
+    any_cell = any(map(_FAILED_CELL.match, lines))
+    for number, line in enumerate(lines):
+        failed = _FAILED_CELL.match(line)
+        if failed:
+            raised = next(filter(_RAISED.match, lines[number + 1 :]), "see above")
+            found.append(f"{failed['page']}: a cell failed: {raised}")
+        elif _is_problem(line) and not (any_cell and _FOLLOWS.search(line)):
+            found.append(line)
+    return found
+
+
+def _verdict(found: list[str]) -> str:
+    if not found:
         return "the book was not built: the last lines above say why"
-    shown = "\n".join(f"  {problem}" for problem in problems[:20])
-    more = f"\n  … and {len(problems) - 20} more" if len(problems) > 20 else ""
-    count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    shown = "\n".join(f"  {problem}" for problem in found[:20])
+    more = f"\n  … and {len(found) - 20} more" if len(found) > 20 else ""
+    count = "one problem" if len(found) == 1 else f"{len(found)} problems"
     return f"the book was not built, {count} to mend:\n{shown}{more}"
 
 
@@ -159,6 +185,12 @@ def _check_tools(root: Path) -> None:
             raise BookError(f"{root / needed} is missing: it says what the book is made of")
     if not (ROOT / "node_modules" / "katex").is_dir():
         raise BookError("KaTeX is not installed: `make setup` installs everything the book needs")
+    check = [str(find_node()), str(BUNDLE), "--check"]
+    if subprocess.run(check, cwd=ROOT, capture_output=True, check=False).returncode:
+        raise BookError(
+            "the widgets in src/convgrad/widgets/static are not what the sources in js/ build, so "
+            "the pages would show the old ones: `make bundle` builds them"
+        )
 
 
 def _lost_pages(root: Path, site: Path) -> list[Path]:

@@ -76,6 +76,7 @@ def main() -> int:
             )
         browser.close()
         server.shutdown()
+    print("over: heavier than a reader on a phone should wait for; look for what can go")
     return 0
 
 

@@ -47,7 +47,7 @@ class Player:
             knobs.locator("summary").click()
         return knobs.get_by_label(label, exact=True)
 
-    def turn(self, label: str, value: int) -> None:
+    def turn(self, label: str, value: int | str) -> None:
         self.knob(label).fill(str(value))
         self.knob(label).press("Tab")
 
@@ -375,6 +375,23 @@ def test_an_impossible_geometry_is_explained_in_place(tab, player):
     assert said.startswith(str(python.value)), "the browser says what Python says"
     assert np.array_equal(player.numbers("grad_weight"), before), "the last possible one stays"
     player.turn("dilation", 1)
+    expect(player.message).to_be_hidden()
+    tab.assert_clean()
+
+
+def test_sizes_that_nobody_can_draw_are_explained_and_an_emptied_field_is_filled_again(tab, player):
+    field = player.knob("images N")
+    for typed, said in (
+        ("0", "at least one image"),
+        ("-0", "at least one image"),
+        ("1e9", "draws up to"),
+    ):
+        player.turn("images N", typed)
+        expect(player.message).to_contain_text(said)
+        player.turn("images N", 1)
+        expect(player.message).to_be_hidden()
+    player.turn("images N", "")
+    expect(field).to_have_value("1")
     expect(player.message).to_be_hidden()
     tab.assert_clean()
 

@@ -212,7 +212,8 @@ def _read(
         geometry, x, weight = x.geometry, arrays.x, arrays.weight
     else:
         if x is None or weight is None:
-            raise TypeError("x and weight are both needed: give an example, or the two arrays")
+            hint = f'example("{x}")' if isinstance(x, str) else "an example"
+            raise TypeError(f"x and weight are both needed: give {hint}, or the two arrays")
         geometry = ConvGeometry.of(np.shape(x), np.shape(weight), **conv)
         if grad_output is None:
             # in another rhythm than x and weight, so that a mix-up shows

@@ -241,8 +241,11 @@ class PlayerView {
     this.ui.form.show(wish);
   }
 
-  /** Refuses what would be too much to draw. @param {Geometry} g */
+  /** Refuses what would be nothing to draw, or too much. @param {Geometry} g */
   #small(g) {
+    if (!g.N) {
+      throw new GeometryError("the batch is empty, N = 0: the player needs at least one image");
+    }
     const limits = this.model.get("limits");
     const cells = Math.max(...Object.values(shapes(g)).map(product));
     const products = product(shapes(g).grad_output) * g.CG * g.KH * g.KW;

@@ -137,7 +137,7 @@ export class KnobForm {
    * @param {string} sentence @param {Spec} possible  what is still drawn
    */
   refuse(sentence, possible) {
-    const back = h("button", { class: "cg-back-to" }, "back to what is shown");
+    const back = h("button", { class: "cg-back-to" }, "keep what is shown");
     back.addEventListener("click", () => this.show(possible));
     fill(this.message, sentence, ". ", back);
     this.message.hidden = false;
@@ -178,7 +178,7 @@ export class KnobForm {
       type: "number",
       step: 1,
       inputmode: "numeric",
-      onchange: () => this.#set(knob, input.value.trim() === "" ? NaN : Number(input.value)),
+      onchange: () => this.#set(knob, input.valueAsNumber),
     });
     /** @param {string} sign @param {string} word @param {number} by */
     const button = (sign, word, by) =>
@@ -200,7 +200,8 @@ export class KnobForm {
 
   /** @param {Knob} knob @param {number} value */
   #set(knob, value) {
-    // too small is left to the geometry, which says in words what is needed
+    if (Number.isNaN(value)) return this.#write(); // an emptied field: what stood there stands
+    // too small and too large are left to the geometry, which says in words what is needed
     this.#change((wish) => knob.set(wish, Math.min(value, MOST_TYPED)));
   }
 
@@ -229,14 +230,14 @@ export class KnobForm {
       const [least, most] = [knob.limits[0], mostOf(knob, this.wish)];
       input.min = String(least);
       input.max = String(most);
-      if (input.value !== String(value)) input.value = Number.isNaN(value) ? "" : String(value);
+      if (input.value !== String(value)) input.value = String(value);
       less.disabled = clamp(value, least, most) === least && value >= least;
       more.disabled = value >= most;
     }
   }
 }
 
-const MOST_TYPED = 16;
+const MOST_TYPED = 999; // more than can be drawn, less than would take long to refuse
 
 /** A size that came from Python may be beyond what the form offers. @param {Knob} knob @param {Spec} spec */
-const mostOf = (knob, spec) => Math.max(knob.limits[1], knob.get(spec) || 0);
+const mostOf = (knob, spec) => Math.max(knob.limits[1], knob.get(spec));
