@@ -16,9 +16,9 @@ help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
 serve: setup ## build the book and serve it on http://127.0.0.1:8000 (PORT=8001 for another port)
-	@$(RUN) -m tools.serve --check --port $(PORT)
+	@$(RUN) -m tools.serve --check --port=$(PORT)
 	@$(RUN) -m tools.book
-	@$(RUN) -m tools.serve --port $(PORT)
+	@$(RUN) -m tools.serve --port=$(PORT)
 
 test: setup ## everything that proves the project: package, JavaScript, book, browser
 	@$(RUN) -m tools.test

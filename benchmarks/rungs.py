@@ -23,6 +23,7 @@ def main() -> None:
     record = bench.measured(options)
     if not options.print_only and record["layers"].keys() == LAYERS.keys():
         RESULT.write_text(as_text(record), encoding="utf-8")
+        print(f"written to benchmarks/{RESULT.name}, whose figures the docstrings quote")
 
 
 if __name__ == "__main__":

@@ -233,6 +233,9 @@ def test_a_port_in_use_is_one_sentence(capsys):
 def test_no_port_number_is_one_sentence(capsys):
     assert serve.main(["--check", "--port", "70000"]) == 2
     assert "70000 is no port number" in capsys.readouterr().err
+    for text in ("abc", ""):
+        assert serve.main(["--check", f"--port={text}"]) == 2
+        assert f"{text!r} is no port number" in capsys.readouterr().err
 
 
 def test_pages_are_served_with_the_types_that_browsers_want(tmp_path):

@@ -52,6 +52,16 @@ class PortError(RuntimeError):
     """The port cannot be had: says why and what to do."""
 
 
+def port_number(text: str) -> int:
+    """The number in ``PORT=…``; raises :class:`PortError` where there is none."""
+    try:
+        return int(text)
+    except ValueError:
+        raise PortError(
+            f"{text!r} is no port number: take one from 1024 to 65535, as in `make serve PORT=8001`"
+        ) from None
+
+
 def make_server(port: int, site: Path = SITE) -> Server:
     """A server for the folder, bound but not yet running; port 0 takes any free one.
 
@@ -80,13 +90,13 @@ def make_server(port: int, site: Path = SITE) -> Server:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.serve", description="Serve the book.")
-    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--port", default="8000")
     parser.add_argument(
         "--check", action="store_true", help="only see whether the port is free, then stop"
     )
     options = parser.parse_args(arguments)
     try:
-        server = make_server(options.port)
+        server = make_server(port_number(options.port))
     except PortError as error:
         print(f"serve: {error}", file=sys.stderr)
         return 2
