@@ -26,12 +26,16 @@ from convgrad.cli.words import Misuse, whole_numbers
 from convgrad.geometry import ConvGeometry
 from convgrad.mutants import MUTANTS
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty current folder, whose modules are forgotten afterwards."""
+    # without the project's own folder, where a reader may keep a module of the same name
+    elsewhere = [place for place in sys.path if Path(place).resolve() != ROOT]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", elsewhere)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setenv("COLUMNS", "88")
     before = set(sys.modules)
@@ -240,7 +244,7 @@ def test_one_wrong_gradient_of_three_is_found_and_the_others_are_praised(check):
     assert (status, "grad_bias" in words) == (0, False)
 
 
-README = Path(__file__).parents[1] / "README.md"
+README = ROOT / "README.md"
 
 
 def test_the_example_of_the_readme_is_told_what_the_readme_says(check):
@@ -254,8 +258,27 @@ def test_the_example_of_the_readme_is_told_what_the_readme_says(check):
         "stride=geometry.dilation, dilation=geometry.stride",
     )
     status, words = check(mended, function="grad_weight")
+    assert status == 1  # "mend that, and the next mistake comes up"
+    assert "Cause: stride and dilation not exchanged" not in words
+
+
+def test_errors_that_outnumber_wrong_answers_by_far_come_first(check):
+    status, words = check("""
+        from convgrad import windows
+
+        def f(grad_output, x, geometry):
+            if geometry.N * geometry.C * geometry.O * geometry.H > 6:
+                raise RuntimeError("the batch of matrices does not fit")
+            return -windows.grad_weight(grad_output, x, geometry)
+        """)
     assert status == 1
-    assert "padding ignored" in words
+    assert "the batch of matrices does not fit" in words
+    assert re.search(r"The others: .*wrong sign \(\d+\)", words)
+
+
+def test_the_version_can_be_asked_for(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("convgrad ")
 
 
 def test_two_mistakes_are_both_counted(check):

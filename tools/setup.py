@@ -38,6 +38,7 @@ class SetupError(RuntimeError):
 def main() -> int:
     try:
         make_venv()
+        mark_as_not_ours()
         install_requirements()
         install_package()
         install_node()
@@ -74,6 +75,14 @@ def make_venv() -> None:
             f"`{sys.executable} -m venv .venv` failed (its message stands above); if it is about "
             "space or rights, mend that and try again"
         )
+
+
+def mark_as_not_ours() -> None:
+    """A package.json in .venv: without it Node takes JupyterLab's scripts for modules, as ours are.
+
+    Node asks the nearest package.json above a script, and that would be the project's.
+    """
+    (VENV / "package.json").write_text("{}\n")
 
 
 def install_requirements() -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 
 from .cli import bench, check, ledger
 from .cli.words import MISUSE, Misuse
@@ -31,10 +32,18 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    words.add_argument("--version", action="version", version=f"convgrad {_version()}")
     commands = words.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (check, ledger, bench):
         command.add_to(commands)
     return words
+
+
+def _version() -> str:
+    try:
+        return metadata.version("convgrad")
+    except metadata.PackageNotFoundError:  # the sources alone, on PYTHONPATH
+        return "(not installed)"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

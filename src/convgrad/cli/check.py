@@ -204,7 +204,7 @@ def _tell(subject: Subject, verdict: Verdict, what: str, voice: Voice) -> None:
     if verdict.cause not in (None, "unknown"):
         explains = _of(verdict.fitting, failed)
         voice.say(f"Cause: {CAUSES[str(verdict.cause)]}. It explains {explains}.", indent=2)
-    if verdict.cause is not None and verdict.others:
+    if verdict.others:
         others = ", ".join(f"{_cause(name)} ({n})" for name, n in verdict.others.items())
         voice.say(f"The others: {others}. Mend this one first, then check again.", indent=2)
     voice.say()

@@ -54,14 +54,15 @@ class Verdict:
     @property
     def fitting(self) -> int:
         """How many failures the cause explains."""
-        if self.cause is None:
-            return sum(each.raised is not None for each in self.failed)
-        return sum(self.cause in each.causes for each in self.failed)
+        return sum(map(self._fits, self.failed))
+
+    def _fits(self, outcome: Outcome) -> bool:
+        return outcome.raised is not None if self.cause is None else self.cause in outcome.causes
 
     @property
     def others(self) -> dict[str, int]:
         """What else went wrong where the cause does not fit, and how often: causes and errors."""
-        rest = [each for each in self.failed if self.cause not in each.causes]
+        rest = [each for each in self.failed if not self._fits(each)]
         named = [
             type(each.raised).__name__ if each.explanation is None else each.explanation.cause
             for each in rest
@@ -70,13 +71,17 @@ class Verdict:
 
 
 def verdict_on(subject: Subject, target: str, outcomes: Sequence[Outcome]) -> Verdict:
-    """The most common cause of the failures, and the smallest convolution that shows it."""
+    """The most common cause of the failures, and the smallest convolution that shows it.
+
+    Where there are answers to compare they say more than an error does, unless nearly all
+    trials end in an error.
+    """
     verdict = Verdict(target, tuple(outcomes), None, None)
     if not verdict.failed:
         return verdict
     compared = [each for each in verdict.failed if each.explanation is not None]
-    if not compared:
-        first = verdict.failed[0]
+    if 5 * len(compared) < len(verdict.failed):
+        first = next(each for each in verdict.failed if each.raised is not None)
         kind = type(first.raised)
 
         def raises(trial: Trial) -> bool:
