@@ -18,7 +18,17 @@ PACKAGE = Path(convgrad.__file__).parent
 # Who may know whom.  Each part lists the parts below it that it may import; a new module of the
 # package finds its place here first.  ``loops`` shares nothing with the others but the index map,
 # so that it can judge them.
-RUNGS = {"loops", "padding", "windows", "im2col", "correlate", "grouped"}
+ROUTES = {"pointwise", "depthwise", "blocked"}  # of fast
+RUNGS = {
+    "loops",
+    "padding",
+    "windows",
+    "im2col",
+    "correlate",
+    "grouped",
+    "parallel",
+    "fast",
+} | ROUTES
 CORE = {"geometry", "operands", *RUNGS}
 KNOWS: dict[str, set[str]] = {
     "geometry": set(),
@@ -29,6 +39,11 @@ KNOWS: dict[str, set[str]] = {
     "im2col": {"geometry", "padding", "windows"},
     "correlate": {"geometry", "padding", "windows"},
     "grouped": {"geometry", "operands", "padding", "windows", "correlate"},
+    "parallel": set(),
+    "pointwise": {"geometry", "parallel"},
+    "depthwise": {"geometry", "padding", "parallel"},
+    "blocked": {"geometry", "padding", "parallel"},
+    "fast": {"geometry", "windows", "parallel", *ROUTES},
     "api": CORE,
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
@@ -48,6 +63,7 @@ KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
 
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {
+    "parallel": {"threadpoolctl"},
     "bench": {"torch"},
     "cli": {"torch"},
     "figures": {"matplotlib"},

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from . import correlate, grouped, im2col, loops, windows
+from . import correlate, fast, grouped, im2col, loops, windows
 from .geometry import ConvGeometry, ShapeError
 from .operands import common, finish, gradient_type, number_array, quiet
 
@@ -84,11 +84,12 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         Implementation.of(im2col, "Speed bought with memory: each cell is copied once per tap."),
         Implementation.of(correlate, "Little memory and a lesson: the gradients are convolutions."),
         Implementation.of(grouped, "Any number of groups in one call, one share kept per image."),
+        Implementation.of(fast, "Speed from small blocks and threads, and several files to read."),
     )
 }
 
-# What implementation=None takes: the fastest on most layers of benchmarks/rungs.json.
-FASTEST = "im2col"
+# What implementation=None takes.
+FASTEST = "fast"
 
 
 def conv2d(

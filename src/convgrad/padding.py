@@ -6,11 +6,13 @@ the image cell that was copied there, and is lost where the border is the number
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .geometry import ConvGeometry
 
-__all__ = ["fold_border", "pad"]
+__all__ = ["fold_border", "pad", "with_border"]
 
 # our (and PyTorch's) names for the border, and NumPy's
 _NUMPY_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -34,6 +36,16 @@ def pad(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
         return x
     rows, cols = geometry.padding
     return np.pad(x, ((0, 0), (0, 0), rows, cols), mode=_NUMPY_MODES[geometry.padding_mode])
+
+
+def with_border(geometry: ConvGeometry) -> ConvGeometry:
+    """The same convolution of an image that has its border on already: no padding, larger sizes.
+
+    >>> with_border(ConvGeometry(C=1, H=3, W=4, O=1, KH=3, KW=3, padding=1)).describe()
+    'x 1×1×5×6, 1 kernel 3×3'
+    """
+    H, W = geometry.padded_size
+    return replace(geometry, H=H, W=W, padding=((0, 0), (0, 0)), padding_mode="zeros")
 
 
 def fold_border(grad_padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

@@ -1,0 +1,300 @@
+"""im2col in small blocks: the columns of a few rows of windows at a time.
+
+The matrix products are those of :mod:`convgrad.im2col`.  But the columns of all windows at once
+are far larger than a processor's cache, and waiting for memory takes longer than multiplying.
+Here a block of columns is written, multiplied while it is still in the cache, and overwritten by
+the next one.  Several threads share the work so that each writes numbers of its own: some of the
+images, or some of the channels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from .geometry import ConvGeometry
+from .padding import fold_border, pad, with_border
+from .parallel import Workspace, even_slices, run
+
+__all__ = ["forward", "grad_input", "grad_weight"]
+
+BLOCK = 2_000_000  # bytes of columns: about the cache that a core has to itself
+LEAST = 392  # windows: with fewer, a matrix product spends its time on the other operand
+
+
+class Block(NamedTuple):
+    """Some images, and some rows of their outputs."""
+
+    images: slice
+    rows: slice
+
+
+class Part(NamedTuple):
+    """Some groups, and some input channels and kernel rows of each."""
+
+    groups: slice
+    channels: slice
+    taps: slice
+
+
+# Below, k counts the groups, r = (c, i, j) the rows of the columns and l = (n, p, q) the windows.
+
+
+def forward(
+    x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int = 1
+) -> np.ndarray:
+    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+    if geometry.padding_mode != "zeros":
+        x, geometry = pad(x, geometry), with_border(geometry)
+    y = np.empty(geometry.output_shape, np.result_type(x, weight))
+    kernels = weight.reshape(geometry.groups, geometry.OG, -1)  # k o r
+    part, space = everything(geometry), Workspace(y.dtype)
+
+    def write(block: Block) -> None:
+        seen = columns(x, block, part, geometry, space)  # k r l
+        there = y[block.images, :, block.rows].swapaxes(0, 1)  # (k o) n p q
+        shape = *kernels.shape[:2], seen.shape[2]  # k o l
+        if len(there[0]) == 1:  # the rows of one image lie together
+            np.matmul(kernels, seen, out=there.reshape(shape))
+        else:
+            there[...] = np.matmul(kernels, seen, out=space.array("product", shape)).reshape(
+                there.shape
+            )
+
+    run(write, list(blocks(geometry, part, slice(0, geometry.N), y.itemsize)), threads)
+    return y
+
+
+def grad_weight(
+    grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry, threads: int = 1
+) -> np.ndarray:
+    """∂L/∂weight, (O, C/G, KH, KW): upstream gradient times columns, one block after the other."""
+    if geometry.padding_mode != "zeros":
+        x, geometry = pad(x, geometry), with_border(geometry)
+    grad = np.zeros(geometry.weight_shape, np.result_type(grad_output, x))
+    by_group = grad.reshape(geometry.groups, geometry.OG, *grad.shape[1:])  # k o c i j
+    space = Workspace(grad.dtype)
+
+    def add(part: Part) -> None:
+        mine = by_group[part.groups, :, part.channels, part.taps]
+        for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize):
+            upstream = output_rows(grad_output, block, part, geometry)  # k o l
+            seen = columns(x, block, part, geometry, space)  # k r l
+            product = space.array("product", (*upstream.shape[:2], seen.shape[1]))
+            np.matmul(upstream, seen.swapaxes(1, 2), out=product)  # k o r
+            mine += product.reshape(mine.shape)
+
+    # so many parts that a product stays in the cache, and as many for every thread
+    turns = math.ceil(grad.nbytes / (BLOCK * threads))
+    run(add, parts(geometry, turns * threads), threads)
+    return grad
+
+
+def grad_input(
+    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int = 1
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W): gathered where that can be done, else scattered."""
+    inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
+    # gathering multiplies weights with zeros around g, which an infinity or nan would notice
+    way = gather if can_gather(inner) and np.isfinite(weight).all() else scatter
+    grad = way(grad_output, weight, inner, threads)
+    return grad if inner is geometry else fold_border(grad, geometry)
+
+
+def can_gather(geometry: ConvGeometry) -> bool:
+    """Whether grad_input is itself such a convolution, and whether that pays.
+
+    With stride 1 it is: of g, with the turned kernels.  It copies g once per tap, where
+    :func:`scatter` adds to x once per tap, and an addition takes about twice as long as a copy.
+    It does not pay where there is much more of g than of x, or more weights to turn than g.
+    """
+    borders = zip(geometry.span, geometry.padding, strict=True)
+    fits = all(max(border) < span for span, border in borders)  # no negative padding of g
+    pays = geometry.OG <= 2 * geometry.CG
+    pays &= math.prod(geometry.weight_shape) <= math.prod(geometry.output_shape)
+    return geometry.stride == (1, 1) and fits and pays
+
+
+def gather(
+    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int
+) -> np.ndarray:
+    """grad_input as the convolution of g with the kernels turned by 180°, channels exchanged."""
+    by_group = weight.reshape(geometry.groups, geometry.OG, *weight.shape[1:])  # k o c i j
+    turned = by_group.swapaxes(1, 2)[..., ::-1, ::-1]  # k c o i j
+    reach = [span - 1 for span in geometry.span]
+    search = ConvGeometry(
+        N=geometry.N,
+        C=geometry.O,
+        H=geometry.OH,
+        W=geometry.OW,
+        O=geometry.C,
+        KH=geometry.KH,
+        KW=geometry.KW,
+        # as far around g as a kernel reaches, less what is already around x
+        padding=tuple(
+            (far - before, far - after)
+            for far, (before, after) in zip(reach, geometry.padding, strict=True)
+        ),
+        dilation=geometry.dilation,
+        groups=geometry.groups,
+    )
+    return forward(grad_output, turned.reshape(search.weight_shape), search, threads)
+
+
+def scatter(
+    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int
+) -> np.ndarray:
+    """grad_input as transposed kernels times g, every product added to the cell it came from."""
+    grad = np.zeros(geometry.x_shape, np.result_type(grad_output, weight))
+    kernels = weight.reshape(geometry.groups, geometry.OG, *weight.shape[1:])  # k o c i j
+    space = Workspace(grad.dtype)
+
+    def add(piece: tuple[slice, Part]) -> None:
+        images, part = piece
+        mine = kernels[part.groups, :, part.channels]
+        mine = mine.reshape(*mine.shape[:2], -1).swapaxes(1, 2)  # k r o
+        for block in blocks(geometry, part, images, grad.itemsize):
+            upstream = output_rows(grad_output, block, part, geometry)  # k o l
+            product = space.array("product", (*mine.shape[:2], upstream.shape[2]))
+            np.matmul(mine, upstream, out=product)  # k r l
+            add_back(product, block, part, grad, geometry)
+
+    # what two taps add to one cell must come from one thread: so by images, or by channels
+    if geometry.N >= threads:
+        pieces = [(images, everything(geometry)) for images in even_slices(geometry.N, threads)]
+    else:
+        cuts = parts(geometry, threads, cut_taps=False)
+        pieces = [(slice(0, geometry.N), part) for part in cuts]
+    run(add, pieces, threads)
+    return grad
+
+
+# ---- the columns, and their way back ---------------------------------------------------------
+
+
+def columns(
+    x: np.ndarray, block: Block, part: Part, geometry: ConvGeometry, space: Workspace
+) -> np.ndarray:
+    """The windows of this block as columns, (groups, C/G·KH·KW, windows) of the part: k r l."""
+    patch = padded_rows(x[block.images, channels_of(part, geometry)], block, geometry, space)
+    (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
+    n, c, h, v = patch.strides
+    seen = as_strided(  # c i j n p q
+        patch,
+        (patch.shape[1], geometry.KH, geometry.KW, len(patch), size(block.rows), geometry.OW),
+        (c, dh * h, dw * v, n, sh * h, sw * v),
+        writeable=False,
+    )[:, part.taps]
+    written = space.array("columns", seen.shape)
+    np.copyto(written, seen)
+    channels, KH, KW, *places = seen.shape
+    groups = size(part.groups)
+    return written.reshape(groups, channels // groups * KH * KW, math.prod(places))
+
+
+def padded_rows(
+    images: np.ndarray, block: Block, geometry: ConvGeometry, space: Workspace
+) -> np.ndarray:
+    """The rows of these images that the block's windows read, with the zeros around them."""
+    if geometry.padding == ((0, 0), (0, 0)):
+        first = geometry.stride[0] * block.rows.start
+        return images[:, :, first:]
+    (top, _), (left, _) = geometry.padding
+    first = geometry.stride[0] * block.rows.start - top
+    last = geometry.stride[0] * (block.rows.stop - 1) - top + geometry.span[0]
+    patch = space.array("patch", (*images.shape[:2], last - first, geometry.padded_size[1]))
+    patch.fill(0)
+    low, high = max(first, 0), min(last, geometry.H)
+    if low < high:  # else the windows lie on the border alone
+        patch[:, :, low - first : high - first, left : left + geometry.W] = images[:, :, low:high]
+    return patch
+
+
+def add_back(
+    product: np.ndarray, block: Block, part: Part, grad: np.ndarray, geometry: ConvGeometry
+) -> None:
+    """Adds every product (k r l) to the cell that its tap read; what lies on the border is lost."""
+    there = grad[block.images, channels_of(part, geometry)].swapaxes(0, 1)  # c n h v
+    rows = size(block.rows)
+    laid = product.reshape(
+        len(there), geometry.KH, geometry.KW, size(block.images), rows, geometry.OW
+    )
+    (top, _), (left, _) = geometry.padding
+    (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
+    for i, j in np.ndindex(geometry.KH, geometry.KW):
+        p, h = inside(sh * block.rows.start + dh * i - top, sh, rows, geometry.H)
+        q, v = inside(dw * j - left, sw, geometry.OW, geometry.W)
+        there[:, :, h, v] += laid[:, i, j, :, p, q]
+
+
+def inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
+    """Which of the places start, start + step, … (``count`` of them) lie in ``range(size)``.
+
+    As a slice of their numbers, and as the slice of the range that they are.
+
+    >>> inside(start=-1, step=2, count=5, size=6)  # −1, 1, 3, 5, 7
+    (slice(1, 4, None), slice(1, 6, 2))
+    """
+    first = max(0, -(start // step))
+    last = min(count, -((start - size) // step))
+    if first >= last:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last), slice(start + step * first, start + step * (last - 1) + 1, step)
+
+
+def output_rows(
+    grad_output: np.ndarray, block: Block, part: Part, geometry: ConvGeometry
+) -> np.ndarray:
+    """The upstream gradient of this block, each map as one row: (groups, O/G, windows), k o l."""
+    outputs = slice(part.groups.start * geometry.OG, part.groups.stop * geometry.OG)
+    maps = grad_output[block.images, outputs, block.rows].swapaxes(0, 1)  # (k o) n p q
+    return maps.reshape(size(part.groups), geometry.OG, math.prod(maps.shape[1:]))
+
+
+# ---- who does what ---------------------------------------------------------------------------
+
+
+def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> Iterator[Block]:
+    """The outputs of these images, in blocks whose columns take about :data:`BLOCK` bytes.
+
+    Small images share a block, large ones are cut into rows.
+    """
+    taps = size(part.groups) * size(part.channels) * size(part.taps) * geometry.KW
+    rows = max(BLOCK // (taps * itemsize), LEAST) // geometry.OW
+    if rows >= geometry.OH:
+        together = even_slices(size(images), math.ceil(size(images) / (rows // geometry.OH)))
+        for some in together:
+            here = slice(images.start + some.start, images.start + some.stop)
+            yield Block(here, slice(0, geometry.OH))
+    else:
+        for n in range(images.start, images.stop):
+            for some in even_slices(geometry.OH, math.ceil(geometry.OH / max(rows, 1))):
+                yield Block(slice(n, n + 1), some)
+
+
+def everything(geometry: ConvGeometry) -> Part:
+    return Part(slice(0, geometry.groups), slice(0, geometry.CG), slice(0, geometry.KH))
+
+
+def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Part]:
+    """The kernels cut into about ``count`` parts: by groups, by channels, or by rows of taps."""
+    groups, channels, taps = whole = everything(geometry)
+    if geometry.groups > 1:
+        return [whole._replace(groups=some) for some in even_slices(groups.stop, count)]
+    if geometry.CG >= 2 * count or not cut_taps:
+        return [whole._replace(channels=some) for some in even_slices(channels.stop, count)]
+    return [whole._replace(taps=some) for some in even_slices(taps.stop, count)]
+
+
+def channels_of(part: Part, geometry: ConvGeometry) -> slice:
+    """The channels of x that this part reads (it has several groups, or one cut, never both)."""
+    first, last = part.groups.start, part.groups.stop - 1
+    return slice(first * geometry.CG + part.channels.start, last * geometry.CG + part.channels.stop)
+
+
+def size(some: slice) -> int:
+    return some.stop - some.start
