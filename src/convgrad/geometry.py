@@ -517,6 +517,6 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def short(pair: tuple[Any, Any]) -> str:
+def short(pair: Sequence[Any]) -> str:
     """A pair as people write it: one value where both are alike."""
     return str(pair[0]) if pair[0] == pair[1] else f"({pair[0]}, {pair[1]})"

@@ -6,6 +6,8 @@ the image cell that was copied there, and is lost where the border is the number
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from .geometry import ConvGeometry
@@ -13,7 +15,12 @@ from .geometry import ConvGeometry
 __all__ = ["fold_border", "pad"]
 
 # our (and PyTorch's) names for the border, and NumPy's
-_NUMPY_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_NUMPY_MODES: dict[str, Literal["constant", "reflect", "edge", "wrap"]] = {
+    "zeros": "constant",
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}
 
 
 def pad(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

@@ -34,6 +34,7 @@ __all__ = [
     "RefusedShape",
     "filler",
     "refit",
+    "traitlets",
 ]
 
 STATIC = Path(__file__).parent / "static"
@@ -121,11 +122,11 @@ class Array(traitlets.TraitType[np.ndarray, Any]):
         """Like every trait: equal values are no change (arrays need ``array_equal`` for that)."""
         new = self._validate(obj, value)
         old = obj._trait_values.get(self.name)
-        if old is None or not np.array_equal(old, new):
+        if old is None or new is None or not np.array_equal(old, new):
             super().set(obj, new)
 
 
-def _array_to_json(array: np.ndarray, widget: Any) -> dict[str, list]:
+def _array_to_json(array: np.ndarray, widget: Any) -> dict[str, list[Any]]:
     return {"shape": list(array.shape), "data": array.ravel().tolist()}
 
 
