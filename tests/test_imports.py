@@ -21,6 +21,7 @@ PACKAGE = Path(convgrad.__file__).parent
 RUNGS = {"loops", "padding", "windows", "im2col", "correlate", "grouped"}
 CORE = {"geometry", "operands", *RUNGS}
 KNOWS: dict[str, set[str]] = {
+    "extras": set(),
     "geometry": set(),
     "operands": {"geometry"},
     "loops": {"geometry"},
@@ -39,7 +40,7 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["bench"] = {"api", *CORE}
+KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER

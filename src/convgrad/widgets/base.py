@@ -13,17 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-try:
+from ..extras import needs
+from ..geometry import ConvGeometry, GeometryError, ShapeError
+
+with needs("widgets", "convgrad.widgets"):
     import anywidget
     import traitlets
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"the widgets need {missing.name}, which is not installed: "
-        "pip install 'convgrad[widgets]', or pip install anywidget ipywidgets",
-        name=missing.name,
-    ) from missing
-
-from ..geometry import ConvGeometry, GeometryError, ShapeError
 
 __all__ = [
     "Array",
