@@ -26,9 +26,10 @@ test: setup ## everything that proves the project: package, JavaScript, book, br
 test-fast: setup ## the laws, without book and browser: under two minutes
 	@$(RUN) -m tools.test --fast
 
-lint: setup ## ruff over the Python, tsc over the JavaScript
+lint: setup ## ruff and mypy over the Python, tsc over the JavaScript
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
 	@$(RUN) -m tools.node npm run --silent typecheck
 
 format: setup ## let ruff mend and format the Python

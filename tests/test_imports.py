@@ -31,6 +31,7 @@ RUNGS = {
 } | ROUTES
 CORE = {"geometry", "operands", *RUNGS}
 KNOWS: dict[str, set[str]] = {
+    "extras": set(),
     "geometry": set(),
     "operands": {"geometry"},
     "loops": {"geometry"},
@@ -54,7 +55,7 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["bench"] = {"api", *CORE}
+KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER

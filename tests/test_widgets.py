@@ -382,7 +382,7 @@ def test_a_missing_anywidget_says_what_to_install() -> None:
         "except ModuleNotFoundError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "pip install 'convgrad[widgets]'" in run.stdout
+    assert 'pip install "convgrad[widgets]"' in run.stdout
 
 
 def test_unknown_names_are_unknown() -> None:

@@ -26,7 +26,7 @@ from .node import find_node
 try:
     import fcntl
 except ImportError:  # Windows has no such lock; there one builds one book at a time
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).resolve().parents[1]
 BUNDLE = ROOT / "tools" / "bundle.mjs"

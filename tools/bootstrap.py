@@ -12,6 +12,7 @@ NEWER = ("python3.13", "python3.12", "python3.11", "python3.14")  # in the order
 
 
 def main():
+    # type: () -> int
     here = os.path.dirname(os.path.abspath(__file__))
     setup = os.path.join(here, "setup.py")
     python = sys.executable if tuple(sys.version_info[:2]) >= OLDEST else newer_python()
@@ -26,6 +27,7 @@ def main():
 
 
 def newer_python():
+    # type: () -> str | None
     """The name of a Python on the PATH that is new enough and really starts, or None."""
     question = "import sys; sys.exit(sys.version_info[:2] < (%d, %d))" % OLDEST
     with open(os.devnull, "w") as nowhere:
@@ -34,7 +36,7 @@ def newer_python():
                 if subprocess.call([name, "-c", question], stdout=nowhere, stderr=nowhere) == 0:
                     sys.stdout.write(
                         "setup: Python %d.%d is too old, taking %s instead.\n"
-                        % (tuple(sys.version_info[:2]) + (name,))
+                        % (sys.version_info[0], sys.version_info[1], name)
                     )
                     sys.stdout.flush()
                     return name

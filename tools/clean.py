@@ -8,7 +8,7 @@ BUILT = ["_build", ".cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "dis
 INSTALLED = [".venv", "node_modules"]
 
 
-def main():
+def main() -> None:
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in BUILT + (INSTALLED if "--all" in sys.argv[1:] else []):
         path = os.path.join(root, name)

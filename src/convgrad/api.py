@@ -29,12 +29,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import correlate, fast, grouped, im2col, loops, windows
-from .geometry import ConvGeometry, ShapeError
+from .geometry import Border, ConvGeometry, ShapeError, Step
 from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = [
@@ -93,12 +94,12 @@ FASTEST = "fast"
 
 
 def conv2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    x: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Step = 1,
+    padding: Border = 0,
+    dilation: Step = 1,
     groups: int = 1,
     padding_mode: str = "zeros",
     implementation: str | None = None,
@@ -133,14 +134,41 @@ def conv2d(
         return finish(y if batched else y[0], dtype)
 
 
+@overload
 def conv2d_backward(
-    grad_output: Any,
-    x: Any,
-    weight: Any,
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Step = ...,
+    padding: Border = ...,
+    dilation: Step = ...,
+    groups: int = ...,
+    padding_mode: str = ...,
+    implementation: str | None = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def conv2d_backward(
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = ...,
+    padding: Border = ...,
+    dilation: Step = ...,
+    groups: int = ...,
+    padding_mode: str = ...,
+    output_mask: Sequence[bool],
+    implementation: str | None = ...,
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]: ...
+def conv2d_backward(
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = 1,
+    padding: Border = 0,
+    dilation: Step = 1,
     groups: int = 1,
     padding_mode: str = "zeros",
     output_mask: Sequence[bool] = (True, True, True),
@@ -217,7 +245,18 @@ def geometry_of(x: np.ndarray, weight: np.ndarray, batched: bool, *arguments: An
         ) from None
 
 
-def upstream(grad_output: np.ndarray, geometry: ConvGeometry, batched: bool) -> np.ndarray:
+class HasOutput(Protocol):
+    """A geometry as far as its output goes, that of a convolution or of a transposed one."""
+
+    @property
+    def output_shape(self) -> tuple[int, int, int, int]: ...
+
+    def require(self, **arrays: np.ndarray) -> None: ...
+
+    def describe(self) -> str: ...
+
+
+def upstream(grad_output: np.ndarray, geometry: HasOutput, batched: bool) -> np.ndarray:
     """grad_output with its batch axis, once it has the shape of the output."""
     needed = geometry.output_shape
     if not batched and grad_output.shape != needed[1:]:

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from .api import IMPLEMENTATIONS, Implementation
+from .extras import install
 from .geometry import ConvGeometry
 from .im2col import column_numbers
 
@@ -85,8 +86,7 @@ def without_torch() -> str:
     if torch is not None:
         return ""
     return (
-        "PyTorch is not installed, so nothing is compared with it: "
-        'pip install "convgrad[torch]" brings it.'
+        f"PyTorch is not installed, so nothing is compared with it: {install('torch')} brings it."
     )
 
 

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -39,6 +39,9 @@ PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 LARGEST = 2**31 - 1
 
 Pair = tuple[int, int]
+# What people give: a whole number or (height, width); for padding also a pair of pairs or a name.
+Step = SupportsIndex | Sequence[SupportsIndex]
+Border = Step | Sequence[Sequence[SupportsIndex]] | str
 
 
 class GeometryError(ValueError):
@@ -96,9 +99,9 @@ class ConvGeometry:
             KH: int,
             KW: int,
             N: int = 1,
-            stride: int | Pair = 1,
-            padding: int | Pair | tuple[Pair, Pair] | str = 0,
-            dilation: int | Pair = 1,
+            stride: Step = 1,
+            padding: Border = 0,
+            dilation: Step = 1,
             groups: int = 1,
             padding_mode: str = "zeros",
         ) -> None: ...
@@ -131,9 +134,9 @@ class ConvGeometry:
         cls,
         x_shape: Sequence[int],
         weight_shape: Sequence[int],
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        stride: Step = 1,
+        padding: Border = 0,
+        dilation: Step = 1,
         groups: int = 1,
         padding_mode: str = "zeros",
     ) -> ConvGeometry:
@@ -517,6 +520,6 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def short(pair: tuple[Any, Any]) -> str:
+def short(pair: Sequence[Any]) -> str:
     """A pair as people write it: one value where both are alike."""
     return str(pair[0]) if pair[0] == pair[1] else f"({pair[0]}, {pair[1]})"

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import correlate, windows
-from .geometry import ConvGeometry, ShapeError
+from .geometry import Border, ConvGeometry, ShapeError, Step
 from .operands import common, finish, number_array, quiet
 from .windows import grad_bias
 
@@ -107,13 +107,13 @@ def grad_weight_per_image(
 
 
 def per_sample_weight_gradients(
-    grad_output: Any,
-    x: Any,
+    grad_output: ArrayLike,
+    x: ArrayLike,
     weight_shape: Sequence[int],
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Step = 1,
+    padding: Border = 0,
+    dilation: Step = 1,
     groups: int = 1,
     padding_mode: str = "zeros",
 ) -> np.ndarray:

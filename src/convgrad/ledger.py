@@ -111,9 +111,8 @@ def _contributions(
         if cell is None and not include_padding:
             continue
         channel = geometry.channel(o, c)
-        if target == "weight":
-            lands = (o, c, i, j)
-        else:
+        lands: tuple[int, ...] | None = (o, c, i, j)
+        if target == "input":
             lands = None if cell is None else (n, channel, *cell)
         yield Contribution(n, o, c, p, q, i, j, h, v, cell, lands, channel)
 
@@ -256,7 +255,7 @@ def _ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.nda
             raise ValueError(f"the products of grad_{target} need {name}: pass {name}=…")
     given = {name: number_array(name, a) for name, a in operands.items() if a is not None}
     arrays, dtype = common(list(given.values()))
-    own = given.get({"weight": "weight", "input": "x"}.get(target))
+    own = given.get({"weight": "weight", "input": "x"}.get(target, ""))
     if own is not None:
         dtype = gradient_type(dtype, own)
     return dict(zip(given, arrays, strict=True)), dtype

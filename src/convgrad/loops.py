@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from .geometry import ConvGeometry
 __all__ = ["forward", "grad_bias", "grad_input", "grad_weight", "products", "read"]
 
 
-def products(geometry: ConvGeometry) -> Iterator[tuple]:
+def products(geometry: ConvGeometry) -> Iterator[tuple[Any, ...]]:
     """Every product of the convolution: its seven indices, and where x is read.
 
     Yields n, o, p, q, c, i, j, at: the last is the index into x (and into
@@ -44,7 +45,7 @@ def products(geometry: ConvGeometry) -> Iterator[tuple]:
             yield n, o, p, q, c, i, j, at
 
 
-def read(x: np.ndarray, at: tuple | None) -> np.generic:
+def read(x: np.ndarray, at: tuple[int, ...] | None) -> np.generic:
     """The value a tap sees: a cell of x, or the number 0 on zero padding."""
     return x.dtype.type(0) if at is None else x[at]
 

@@ -24,12 +24,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from . import windows
-from .geometry import ConvGeometry
+from .geometry import ConvGeometry, Pair
 from .padding import fold_border, pad
 
 __all__ = ["MUTANTS", "Mutant"]
 
-Rule = Callable[..., np.ndarray]
+Array = np.ndarray
+Rule = Callable[..., Array]
 Condition = Callable[[ConvGeometry], bool]
 
 
@@ -47,8 +48,8 @@ class Mutant:
     shows: Condition  # the geometries on which the mistake makes a difference
     hides: str  # the others, in words
 
-    def __call__(self, *operands: np.ndarray, **options: object) -> np.ndarray:
-        return self.function(*operands, **options)
+    def __call__(self, *arguments: Array | ConvGeometry, **options: object) -> Array:
+        return self.function(*arguments, **options)
 
 
 MUTANTS: dict[str, Mutant] = {}
@@ -66,7 +67,7 @@ def _mutant(
     """Enter a function into the table; its docstring is the mutant's sentence."""
 
     def enter(function: Rule) -> Rule:
-        name, sentence = function.__name__, " ".join(function.__doc__.split())
+        name, sentence = function.__name__, " ".join((function.__doc__ or "").split())
         MUTANTS[name] = Mutant(
             name, target, sentence, killed_by, function, survives_ones, cause, shows, hides
         )
@@ -101,7 +102,7 @@ def _spreads_taps(geometry: ConvGeometry) -> bool:
     return any(dilation > 1 and size > 1 for dilation, size in pairs)
 
 
-def _uses(geometry: ConvGeometry) -> np.ndarray:
+def _uses(geometry: ConvGeometry) -> Array:
     """How often each cell of the padded input is read, (H + top + bottom, W + left + right)."""
     once = np.ones((1, 1, geometry.OH, geometry.OW, geometry.KH, geometry.KW))
     return windows.scatter(once, geometry)[0, 0]
@@ -111,12 +112,12 @@ def _uses(geometry: ConvGeometry) -> np.ndarray:
 
 
 def _slide_g(
-    grad_output: np.ndarray,
-    x: np.ndarray,
+    grad_output: Array,
+    x: Array,
     geometry: ConvGeometry,
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-) -> np.ndarray:
+    stride: Pair,
+    dilation: Pair,
+) -> Array:
     """grad_output slid over x as a kernel: o c and as many rows and columns as it fits."""
     (sh, sw), (dh, dw) = stride, dilation
     span = (dh * (geometry.OH - 1) + 1, dw * (geometry.OW - 1) + 1)
@@ -128,11 +129,11 @@ def _slide_g(
 
 
 def _slide_kernel(
-    grad_output: np.ndarray,
-    weight: np.ndarray,
+    grad_output: Array,
+    weight: Array,
     geometry: ConvGeometry,
-    border: tuple[tuple[int, int], tuple[int, int]],
-) -> np.ndarray:
+    border: tuple[Pair, Pair],
+) -> Array:
     """The turned kernels slid over grad_output with zeros between and around its cells."""
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
     spread = np.zeros(
@@ -148,7 +149,7 @@ def _slide_kernel(
     return grad.reshape(len(grad_output), geometry.C, *grad.shape[3:])
 
 
-def _as_if_contiguous(array: np.ndarray) -> np.ndarray:
+def _as_if_contiguous(array: Array) -> Array:
     """What a kernel reads that trusts the pointer and the shape and ignores the strides."""
     owner = array
     while isinstance(owner.base, np.ndarray):
@@ -165,7 +166,7 @@ def _as_if_contiguous(array: np.ndarray) -> np.ndarray:
 
 
 @_mutant("weight", cause="flipped", shows=_has_taps, hides="the kernel is 1×1")
-def wgrad_reversed(grad_output, x, geometry):
+def wgrad_reversed(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Turns the finished gradient by 180°."""
     return windows.grad_weight(grad_output, x, geometry)[..., ::-1, ::-1]
 
@@ -177,7 +178,7 @@ def wgrad_reversed(grad_output, x, geometry):
     shows=lambda geometry: geometry.OH * geometry.OW > 1,
     hides="there is one output cell, or grad_output is 1 everywhere",
 )
-def wgrad_g_turned(grad_output, x, geometry):
+def wgrad_g_turned(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Turns grad_output by 180° before it slides over x, as the word "convolution" suggests."""
     return windows.grad_weight(grad_output[..., ::-1, ::-1], x, geometry)
 
@@ -189,7 +190,7 @@ def wgrad_g_turned(grad_output, x, geometry):
     shows=lambda geometry: geometry.OH > 1 and geometry.OW > 1,
     hides="the output is one row or one column, or grad_output is 1 everywhere",
 )
-def wgrad_g_transposed(grad_output, x, geometry):
+def wgrad_g_transposed(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Exchanges rows and columns of grad_output."""
     g = grad_output.swapaxes(2, 3).reshape(grad_output.shape)
     return windows.grad_weight(g, x, geometry)
@@ -202,7 +203,7 @@ def wgrad_g_transposed(grad_output, x, geometry):
     shows=lambda geometry: geometry.N > 1 and geometry.O > 1,
     hides="there is one image or one kernel, or grad_output is 1 everywhere",
 )
-def wgrad_g_reshaped(grad_output, x, geometry):
+def wgrad_g_reshaped(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Reshapes grad_output where it should transpose, so images and kernels change places."""
     g = grad_output.swapaxes(0, 1).reshape(grad_output.shape)
     return windows.grad_weight(g, x, geometry)
@@ -215,7 +216,7 @@ def wgrad_g_reshaped(grad_output, x, geometry):
     shows=lambda geometry: geometry.N > 1,
     hides="there is one image, or grad_output is 1 everywhere",
 )
-def wgrad_images_mixed(grad_output, x, geometry):
+def wgrad_images_mixed(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Pairs each image with the grad_output of another image."""
     return windows.grad_weight(grad_output[::-1], x, geometry)
 
@@ -226,7 +227,7 @@ def wgrad_images_mixed(grad_output, x, geometry):
     shows=_has_taps,
     hides="the kernel is 1×1",
 )
-def wgrad_transposed(grad_output, x, geometry):
+def wgrad_transposed(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Exchanges rows and columns of the taps in the finished gradient."""
     return windows.grad_weight(grad_output, x, geometry).swapaxes(2, 3)
 
@@ -237,7 +238,7 @@ def wgrad_transposed(grad_output, x, geometry):
     shows=lambda geometry: geometry.O * geometry.CG > 1,
     hides="there is one input channel and one kernel",
 )
-def wgrad_no_transpose(grad_output, x, geometry):
+def wgrad_no_transpose(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Leaves the gradient as the convolution returned it, input channels before kernels."""
     return windows.grad_weight(grad_output, x, geometry).swapaxes(0, 1)
 
@@ -249,7 +250,7 @@ def wgrad_no_transpose(grad_output, x, geometry):
     shows=lambda geometry: geometry.surplus != (0, 0),
     hides="the windows use up the padded input to less than one dilation step",
 )
-def wgrad_no_crop(grad_output, x, geometry):
+def wgrad_no_crop(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Forgets to crop the rows and columns that the convolution gives beyond the kernel."""
     return _slide_g(
         grad_output, pad(x, geometry), geometry, stride=geometry.dilation, dilation=geometry.stride
@@ -262,7 +263,7 @@ def wgrad_no_crop(grad_output, x, geometry):
     shows=_has_border,
     hides="there is no padding",
 )
-def wgrad_ignores_padding(grad_output, x, geometry):
+def wgrad_ignores_padding(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Slides grad_output over the bare x and forgets the padding."""
     grad = _slide_g(grad_output, x, geometry, stride=geometry.dilation, dilation=geometry.stride)
     return grad[..., : geometry.KH, : geometry.KW]
@@ -274,7 +275,7 @@ def wgrad_ignores_padding(grad_output, x, geometry):
     shows=lambda geometry: geometry.stride != geometry.dilation,
     hides="stride and dilation are equal",
 )
-def swap_stride_dilation(grad_output, x, geometry):
+def swap_stride_dilation(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Keeps stride and dilation in their places, where the weight gradient exchanges them."""
     seen = pad(x, geometry)
     grad = _slide_g(grad_output, seen, geometry, stride=geometry.stride, dilation=geometry.dilation)
@@ -287,7 +288,7 @@ def swap_stride_dilation(grad_output, x, geometry):
     shows=_spreads_taps,
     hides="the dilation is 1",
 )
-def wgrad_ignore_dilation(grad_output, x, geometry):
+def wgrad_ignore_dilation(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Reads the taps next to each other, as if the dilation were 1."""
     grad = _slide_g(
         grad_output, pad(x, geometry), geometry, stride=(1, 1), dilation=geometry.stride
@@ -303,7 +304,7 @@ def wgrad_ignore_dilation(grad_output, x, geometry):
     ),
     hides="there is no padding above and to the left, nor one that copies",
 )
-def wgrad_shifted(grad_output, x, geometry):
+def wgrad_shifted(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Forgets "− padding" in the index map, so every tap reads too far down and to the right."""
     (top, bottom), (left, right) = geometry.padding
     x = np.pad(x, ((0, 0), (0, 0), (0, top + bottom), (0, left + right)))
@@ -316,7 +317,7 @@ def wgrad_shifted(grad_output, x, geometry):
     shows=_starts_on_border,
     hides="there is no padding above and to the left",
 )
-def pad_twice(grad_output, x, geometry):
+def pad_twice(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Pads x and hands it to a function that pads it again."""
     padded = pad(x, geometry)
     seen = windows.windows(padded, replace(geometry, H=padded.shape[2], W=padded.shape[3]))
@@ -332,7 +333,7 @@ def pad_twice(grad_output, x, geometry):
     shows=lambda geometry: _has_border(geometry) and geometry.padding_mode != "zeros",
     hides="the padding mode is zeros, or there is no padding",
 )
-def wgrad_zero_border(grad_output, x, geometry):
+def wgrad_zero_border(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Puts zeros on the border whatever the padding mode."""
     return windows.grad_weight(grad_output, x, replace(geometry, padding_mode="zeros"))
 
@@ -344,7 +345,7 @@ def wgrad_zero_border(grad_output, x, geometry):
     shows=lambda geometry: geometry.KH > geometry.H or geometry.KW > geometry.W,
     hides="the kernel fits into the bare image",
 )
-def kernel_clipped_to_input(grad_output, x, geometry):
+def kernel_clipped_to_input(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Clips the kernel to the size of the bare image, though it fits the padded one."""
     grad = windows.grad_weight(grad_output, x, geometry)
     return grad[..., : geometry.H, : geometry.W]
@@ -356,7 +357,7 @@ def kernel_clipped_to_input(grad_output, x, geometry):
     cause="batch_not_summed",
     hides="never: the result has one axis too many",
 )
-def wgrad_batch_kept(grad_output, x, geometry):
+def wgrad_batch_kept(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Keeps one gradient per image instead of adding them up."""
     one = replace(geometry, N=1)
     per_image = [
@@ -372,7 +373,7 @@ def wgrad_batch_kept(grad_output, x, geometry):
     shows=lambda geometry: geometry.N > 1,
     hides="there is one image",
 )
-def wgrad_last_image(grad_output, x, geometry):
+def wgrad_last_image(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Writes = where += belongs in the loop over the images, so the last image wins."""
     return windows.grad_weight(grad_output[-1:], x[-1:], replace(geometry, N=1))
 
@@ -384,7 +385,7 @@ def wgrad_last_image(grad_output, x, geometry):
     shows=lambda geometry: geometry.N > 1,
     hides="there is one image",
 )
-def wgrad_batch_mean(grad_output, x, geometry):
+def wgrad_batch_mean(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Takes the mean over the images; the loss already decided between sum and mean."""
     return windows.grad_weight(grad_output, x, geometry) / geometry.N
 
@@ -396,7 +397,7 @@ def wgrad_batch_mean(grad_output, x, geometry):
     shows=lambda geometry: geometry.OH * geometry.OW > 1,
     hides="there is one output cell",
 )
-def wgrad_position_mean(grad_output, x, geometry):
+def wgrad_position_mean(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Takes the mean over the output positions, where the chain rule wants the sum."""
     return windows.grad_weight(grad_output, x, geometry) / (geometry.OH * geometry.OW)
 
@@ -407,7 +408,7 @@ def wgrad_position_mean(grad_output, x, geometry):
     shows=lambda geometry: 1 < geometry.groups < geometry.C,
     hides="there is one group, or one channel per group",
 )
-def group_interleaved(grad_output, x, geometry):
+def group_interleaved(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Deals the channels to the groups like cards, where a group is a block of neighbours."""
     dealt = np.arange(geometry.C).reshape(geometry.CG, geometry.groups).T.ravel()
     return windows.grad_weight(grad_output, x[:, dealt], geometry)
@@ -419,7 +420,7 @@ def group_interleaved(grad_output, x, geometry):
     shows=lambda geometry: geometry.groups > 1 and geometry.OG > 1,
     hides="there is one group, or one kernel per group",
 )
-def depthwise_mod(grad_output, x, geometry):
+def depthwise_mod(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Takes group o mod G for kernel o, which holds only with one kernel per group."""
     group = np.arange(geometry.O) % geometry.groups
     channels = group[:, None] * geometry.CG + np.arange(geometry.CG)  # o c
@@ -434,7 +435,7 @@ def depthwise_mod(grad_output, x, geometry):
     survives_ones=True,
     hides="grad_output is contiguous",
 )
-def assume_contiguous_gy(grad_output, x, geometry):
+def assume_contiguous_gy(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Reads grad_output's memory row by row and ignores its strides."""
     return windows.grad_weight(_as_if_contiguous(grad_output), x, geometry)
 
@@ -447,7 +448,7 @@ def assume_contiguous_gy(grad_output, x, geometry):
     shows=lambda geometry: not _has_border(geometry),
     hides="there is padding, so that the windows look at a copy",
 )
-def write_through_view(grad_output, x, geometry):
+def write_through_view(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Clears its windows after use, though the windows are x itself seen many times."""
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
     every = sliding_window_view(pad(x, geometry), geometry.span, axis=(2, 3), writeable=True)
@@ -465,7 +466,7 @@ def write_through_view(grad_output, x, geometry):
     survives_ones=True,
     hides="all sums stay small, or no operand is float16",
 )
-def fp16_running_sum(grad_output, x, geometry):
+def fp16_running_sum(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Keeps the running sum over the images in float16, which ends at 65504."""
     one, total = replace(geometry, N=1), np.zeros(geometry.weight_shape, np.float16)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -481,7 +482,7 @@ def fp16_running_sum(grad_output, x, geometry):
     survives_ones=True,
     hides="there is at least one image",
 )
-def reshape_minus_one(grad_output, x, geometry):
+def reshape_minus_one(grad_output: Array, x: Array, geometry: ConvGeometry) -> Array:
     """Lets reshape find a size with −1, which has no answer for an empty batch."""
     positions = geometry.OH * geometry.OW
     columns = grad_output.reshape(geometry.N, -1, positions)  # n o pq
@@ -492,7 +493,7 @@ def reshape_minus_one(grad_output, x, geometry):
 
 
 @_mutant("input", cause="kernel_flipped", shows=_has_taps, hides="the kernel is 1×1")
-def dgrad_no_flip(grad_output, weight, geometry):
+def dgrad_no_flip(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Slides the kernel over grad_output without turning it first."""
     return windows.grad_input(grad_output, weight[..., ::-1, ::-1], geometry)
 
@@ -504,7 +505,7 @@ def dgrad_no_flip(grad_output, weight, geometry):
     shows=lambda geometry: geometry.OH * geometry.OW > 1,
     hides="there is one output cell, or grad_output is 1 everywhere",
 )
-def dgrad_g_turned(grad_output, weight, geometry):
+def dgrad_g_turned(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Turns grad_output by 180° instead of the kernel."""
     return windows.grad_input(grad_output[..., ::-1, ::-1], weight, geometry)
 
@@ -516,7 +517,7 @@ def dgrad_g_turned(grad_output, weight, geometry):
     shows=lambda geometry: geometry.leftover != (0, 0),
     hides="the windows reach the last row and column of the padded input",
 )
-def dgrad_no_leftover(grad_output, weight, geometry):
+def dgrad_no_leftover(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Forgets output_padding, so the rows and columns that no window reads are missing."""
     grad = windows.grad_input(grad_output, weight, geometry)
     height, width = geometry.H - geometry.leftover[0], geometry.W - geometry.leftover[1]
@@ -529,7 +530,7 @@ def dgrad_no_leftover(grad_output, weight, geometry):
     shows=lambda geometry: _starts_on_border(geometry) and geometry.padding_mode == "zeros",
     hides="there is no padding above and to the left, or the padding mode is not zeros",
 )
-def dgrad_shifted(grad_output, weight, geometry):
+def dgrad_shifted(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Cuts the padded gradient at its corner instead of where the image begins."""
     padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode != "zeros":
@@ -543,7 +544,7 @@ def dgrad_shifted(grad_output, weight, geometry):
     shows=lambda geometry: _has_border(geometry) and geometry.padding_mode != "zeros",
     hides="the padding mode is zeros, or there is no padding",
 )
-def dgrad_border_lost(grad_output, weight, geometry):
+def dgrad_border_lost(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Cuts the border off, though its cells were copies and their gradient belongs to the image."""
     return windows.grad_input(grad_output, weight, replace(geometry, padding_mode="zeros"))
 
@@ -554,7 +555,7 @@ def dgrad_border_lost(grad_output, weight, geometry):
     shows=lambda geometry: any(before != after for before, after in geometry.padding),
     hides="both sides are padded alike, as with every odd kernel",
 )
-def same_pad_left(grad_output, weight, geometry):
+def same_pad_left(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Puts the larger half of an uneven padding above and to the left."""
     (top, bottom), (left, right) = geometry.padding
     other = replace(geometry, padding=((bottom, top), (right, left)))
@@ -568,7 +569,7 @@ def same_pad_left(grad_output, weight, geometry):
     shows=lambda geometry: _border_of_g(geometry)[1] < 0,
     hides="the padding is at most dilation·(k − 1)",
 )
-def full_pad_negative(grad_output, weight, geometry):
+def full_pad_negative(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Pads grad_output by dilation·(k − 1) − padding and fails where that is negative."""
     if geometry.padding_mode != "zeros":
         return windows.grad_input(grad_output, weight, geometry)
@@ -585,7 +586,7 @@ def full_pad_negative(grad_output, weight, geometry):
     ),
     hides="height and width have the same size and padding",
 )
-def width_from_height(grad_output, weight, geometry):
+def width_from_height(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Takes padding and size of the columns from the rows."""
     padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode != "zeros":
@@ -603,7 +604,7 @@ def width_from_height(grad_output, weight, geometry):
     ),
     hides="rows and columns are padded alike, or nothing wraps around",
 )
-def circular_axis_swapped(grad_output, weight, geometry):
+def circular_axis_swapped(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Wraps the rows as far as the columns are padded and the columns as far as the rows."""
     padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     if geometry.padding_mode == "circular":
@@ -622,7 +623,7 @@ def circular_axis_swapped(grad_output, weight, geometry):
     shows=lambda geometry: geometry.groups > 1 and geometry.CG > 1,
     hides="there is one group, or one channel per group",
 )
-def group_transpose_flat(grad_output, weight, geometry):
+def group_transpose_flat(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Exchanges kernels and channels of the weight across all groups instead of within each."""
     O, CG, *taps = weight.shape
     flat = weight.swapaxes(0, 1).reshape(geometry.groups, CG, geometry.OG, *taps)  # k c o i j
@@ -636,14 +637,14 @@ def group_transpose_flat(grad_output, weight, geometry):
     shows=_spreads_taps,
     hides="the dilation is 1",
 )
-def ignore_dilation(grad_output, weight, geometry):
+def ignore_dilation(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Computes size and places of the input gradient as if the dilation were 1."""
     (dh, dw) = geometry.dilation
     narrow = replace(
         geometry,
         H=geometry.H - (dh - 1) * (geometry.KH - 1),
         W=geometry.W - (dw - 1) * (geometry.KW - 1),
-        dilation=1,
+        dilation=(1, 1),
     )
     return windows.grad_input(grad_output, weight, narrow)
 
@@ -655,7 +656,7 @@ def ignore_dilation(grad_output, weight, geometry):
     shows=lambda geometry: bool((fold_border(_uses(geometry)[None, None], geometry) == 0).any()),
     hides="every cell is read by some window",
 )
-def buffer_prefilled(grad_output, weight, geometry):
+def buffer_prefilled(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Trusts an uninitialised buffer, so cells that no window reads keep what was in it."""
     stale = grad_output.dtype.type(5)  # stands for whatever the memory held before
     read = fold_border(_uses(geometry)[None, None], geometry)
@@ -663,7 +664,7 @@ def buffer_prefilled(grad_output, weight, geometry):
 
 
 @_mutant("input", cause="overlap_lost", shows=_taps_meet, hides="no two taps read the same cell")
-def col2im_assign(grad_output, weight, geometry):
+def col2im_assign(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Writes = where += belongs in col2im, so of all taps that read a cell the last wins."""
     products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
@@ -673,7 +674,7 @@ def col2im_assign(grad_output, weight, geometry):
 
 
 @_mutant("input", cause="overlap_lost", shows=_taps_meet, hides="no two taps read the same cell")
-def fancy_plus_equals(grad_output, weight, geometry):
+def fancy_plus_equals(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Adds with grad[rows, cols] += products, which keeps one product where indices repeat."""
     products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
@@ -684,7 +685,7 @@ def fancy_plus_equals(grad_output, weight, geometry):
 
 
 @_mutant("input", cause="averaged", shows=_taps_meet, hides="no two taps read the same cell")
-def avg_fold(grad_output, weight, geometry):
+def avg_fold(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Divides each cell by the number of taps that read it, as if fold undid unfold."""
     padded = windows.scatter(windows.products(grad_output, weight, geometry), geometry)
     return fold_border(padded / np.maximum(_uses(geometry), 1), geometry)
@@ -696,7 +697,7 @@ def avg_fold(grad_output, weight, geometry):
     shows=lambda geometry: geometry.OG > 1,
     hides="there is one kernel per group",
 )
-def dgrad_last_kernel(grad_output, weight, geometry):
+def dgrad_last_kernel(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Writes = where += belongs in the loop over the kernels, so the last kernel's share wins."""
     last = np.arange(geometry.O) % geometry.OG == geometry.OG - 1
     return windows.grad_input(grad_output * last[:, None, None], weight, geometry)
@@ -709,7 +710,7 @@ def dgrad_last_kernel(grad_output, weight, geometry):
     survives_ones=True,
     hides="the weight is contiguous",
 )
-def ravel_weight(grad_output, weight, geometry):
+def ravel_weight(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Reads the weight's memory row by row and ignores its strides."""
     return windows.grad_input(grad_output, _as_if_contiguous(weight), geometry)
 
@@ -721,13 +722,13 @@ def ravel_weight(grad_output, weight, geometry):
     survives_ones=True,
     hides="all numbers are finite",
 )
-def dgrad_dilated_multiply(grad_output, weight, geometry):
+def dgrad_dilated_multiply(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Multiplies the zeros put between and around grad_output's cells, and 0·inf is nan."""
-    around = tuple(
+    rows, cols = (
         (extent - 1, extent - 1 + rest)
         for extent, rest in zip(geometry.span, geometry.leftover, strict=True)
     )
-    return fold_border(_slide_kernel(grad_output, weight, geometry, around), geometry)
+    return fold_border(_slide_kernel(grad_output, weight, geometry, (rows, cols)), geometry)
 
 
 @_mutant(
@@ -737,7 +738,7 @@ def dgrad_dilated_multiply(grad_output, weight, geometry):
     survives_ones=True,
     hides="all products are whole numbers",
 )
-def zeros_like_int(grad_output, weight, geometry):
+def zeros_like_int(grad_output: Array, weight: Array, geometry: ConvGeometry) -> Array:
     """Adds up in a buffer of integers, like zeros_like of an integer image: fractions vanish."""
     products = windows.products(grad_output, weight, geometry)
     padded = np.zeros((*products.shape[:2], *geometry.padded_size), np.int64)
@@ -757,7 +758,7 @@ def zeros_like_int(grad_output, weight, geometry):
     shows=lambda geometry: geometry.O * geometry.OW > 1,
     hides="there is one kernel and one output column",
 )
-def bias_axes_012(grad_output, geometry):
+def bias_axes_012(grad_output: Array, geometry: ConvGeometry) -> Array:
     """Sums over the axes 0, 1, 2, which are right for channels in the last place."""
     return grad_output.sum(axis=(0, 1, 2))
 
@@ -769,7 +770,7 @@ def bias_axes_012(grad_output, geometry):
     shows=lambda geometry: geometry.O == 1,
     hides="there is more than one kernel",
 )
-def bias_squeeze(grad_output, geometry):
+def bias_squeeze(grad_output: Array, geometry: ConvGeometry) -> Array:
     """Squeezes the result, which takes the last axis away when there is one kernel."""
     return np.squeeze(grad_output.sum(axis=(0, 2, 3)))
 
@@ -780,7 +781,7 @@ def bias_squeeze(grad_output, geometry):
     cause="batch_not_summed",
     hides="never: the result has one axis too many",
 )
-def bias_batch_kept(grad_output, geometry):
+def bias_batch_kept(grad_output: Array, geometry: ConvGeometry) -> Array:
     """Keeps one bias gradient per image instead of adding them up."""
     return grad_output.sum(axis=(2, 3))
 
@@ -792,7 +793,7 @@ def bias_batch_kept(grad_output, geometry):
     shows=lambda geometry: geometry.N > 1,
     hides="there is one image",
 )
-def bias_batch_mean(grad_output, geometry):
+def bias_batch_mean(grad_output: Array, geometry: ConvGeometry) -> Array:
     """Takes the mean over the images; the loss already decided between sum and mean."""
     return grad_output.sum(axis=(0, 2, 3)) / geometry.N
 
@@ -804,7 +805,7 @@ def bias_batch_mean(grad_output, geometry):
     shows=lambda geometry: geometry.OH * geometry.OW > 1,
     hides="there is one output cell",
 )
-def bias_position_mean(grad_output, geometry):
+def bias_position_mean(grad_output: Array, geometry: ConvGeometry) -> Array:
     """Takes the mean over the output cells, though the bias reaches each of them in full."""
     return grad_output.mean(axis=(2, 3)).sum(axis=0)
 
@@ -815,16 +816,16 @@ def bias_position_mean(grad_output, geometry):
 def _bare(geometry: ConvGeometry) -> ConvGeometry:
     """The same windows on an input that already has its border."""
     height, width = geometry.padded_size
-    return replace(geometry, H=height, W=width, padding=0)
+    return replace(geometry, H=height, W=width, padding=((0, 0), (0, 0)))
 
 
-def _border_of_g(geometry: ConvGeometry) -> tuple[tuple[tuple[int, int], ...], int]:
+def _border_of_g(geometry: ConvGeometry) -> tuple[tuple[Pair, Pair], int]:
     """What must stand around the spread grad_output, per axis, and the smallest of it."""
-    border = tuple(
+    rows, cols = (
         (extent - 1 - before, extent - 1 - after + rest)
         for extent, (before, after), rest in zip(
             geometry.span, geometry.padding, geometry.leftover, strict=True
         )
     )
-    least = min(min(pair) for pair in border) if geometry.padding_mode == "zeros" else 0
-    return border, least
+    least = min(*rows, *cols) if geometry.padding_mode == "zeros" else 0
+    return (rows, cols), least

@@ -7,6 +7,7 @@ the image cell that was copied there, and is lost where the border is the number
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,12 @@ from .geometry import ConvGeometry
 __all__ = ["fold_border", "pad", "with_border"]
 
 # our (and PyTorch's) names for the border, and NumPy's
-_NUMPY_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_NUMPY_MODES: dict[str, Literal["constant", "reflect", "edge", "wrap"]] = {
+    "zeros": "constant",
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}
 
 
 def pad(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

@@ -31,12 +31,13 @@ convolution double backward (``_convolution_double_backward``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .api import Implementation, as_batch, flags, geometry_of, implementation_named, upstream
-from .geometry import ConvGeometry, ShapeError
+from .geometry import Border, ConvGeometry, ShapeError, Step
 from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = ["double_backward", "to_grad_output", "to_weight", "to_x"]
@@ -82,17 +83,50 @@ def to_weight(
     return rule.grad_weight(grad_output, ggx.conj(), geometry)
 
 
+@overload
 def double_backward(
-    grad_grad_input: Any,
-    grad_grad_weight: Any,
-    grad_grad_bias: Any,
-    grad_output: Any,
-    x: Any,
-    weight: Any,
+    grad_grad_input: ArrayLike | None,
+    grad_grad_weight: ArrayLike | None,
+    grad_grad_bias: ArrayLike | None,
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Step = ...,
+    padding: Border = ...,
+    dilation: Step = ...,
+    groups: int = ...,
+    padding_mode: str = ...,
+    implementation: str | None = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def double_backward(
+    grad_grad_input: ArrayLike | None,
+    grad_grad_weight: ArrayLike | None,
+    grad_grad_bias: ArrayLike | None,
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = ...,
+    padding: Border = ...,
+    dilation: Step = ...,
+    groups: int = ...,
+    padding_mode: str = ...,
+    output_mask: Sequence[bool],
+    implementation: str | None = ...,
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]: ...
+def double_backward(
+    grad_grad_input: ArrayLike | None,
+    grad_grad_weight: ArrayLike | None,
+    grad_grad_bias: ArrayLike | None,
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = 1,
+    padding: Border = 0,
+    dilation: Step = 1,
     groups: int = 1,
     padding_mode: str = "zeros",
     output_mask: Sequence[bool] = (True, True, True),
@@ -141,16 +175,16 @@ def double_backward(
     operands |= {name: value for name, value in seconds.items() if value is not None}
     given = [number_array(name, value) for name, value in operands.items()]
     (grad_output, x, weight, *rest), dtype = common(given)
-    seconds |= dict(zip(list(operands)[3:], rest, strict=True))
+    ready = dict(zip(list(operands)[3:], rest, strict=True))
     output_dtype, input_dtype, weight_dtype = (gradient_type(dtype, a) for a in given[:3])
 
     shapes = {"x": x.shape, "weight": weight.shape, "bias": weight.shape[:1]}
     x, batched = as_batch(x)
     geometry = geometry_of(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     grad_output = upstream(grad_output, geometry, batched)
-    for (name, array), (like, shape) in zip(seconds.items(), shapes.items(), strict=True):
-        _require_like(name, array, like, shape)
-    ggx, ggw, ggb = seconds.values()
+    for name, (like, shape) in zip(seconds, shapes.items(), strict=True):
+        _require_like(name, ready.get(name), like, shape)
+    ggx, ggw, ggb = map(ready.get, seconds)
     if ggx is not None and not batched:
         ggx = ggx[None]
     rule = implementation_named(implementation)

@@ -29,16 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .api import as_batch, flags, implementation_named, upstream
 from .geometry import (
     LARGEST,
+    Border,
     ConvGeometry,
     GeometryError,
     ShapeError,
+    Step,
     as_borders,
     as_integer,
     as_pair,
@@ -77,11 +80,11 @@ class TransposedGeometry:
         cls,
         x_shape: Sequence[int],
         weight_shape: Sequence[int],
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
+        stride: Step = 1,
+        padding: Border = 0,
+        output_padding: Step = 0,
         groups: int = 1,
-        dilation: Any = 1,
+        dilation: Step = 1,
     ) -> TransposedGeometry:
         """The geometry of ``conv_transpose2d(x, weight, ...)`` from the shapes of its arrays.
 
@@ -226,14 +229,14 @@ def _kept(geometry: TransposedGeometry) -> tuple[tuple[slice, ...], tuple[slice,
 
 
 def conv_transpose2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    x: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
+    stride: Step = 1,
+    padding: Border = 0,
+    output_padding: Step = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Step = 1,
     implementation: str | None = None,
 ) -> np.ndarray:
     """Transposed convolution (``torch.nn.functional.conv_transpose2d``, arguments in its order).
@@ -274,16 +277,43 @@ def conv_transpose2d(
         return finish(y if batched else y[0], dtype)
 
 
+@overload
 def conv_transpose2d_backward(
-    grad_output: Any,
-    x: Any,
-    weight: Any,
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
     *,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Step = ...,
+    padding: Border = ...,
+    output_padding: Step = ...,
+    groups: int = ...,
+    dilation: Step = ...,
+    implementation: str | None = ...,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+@overload
+def conv_transpose2d_backward(
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = ...,
+    padding: Border = ...,
+    output_padding: Step = ...,
+    groups: int = ...,
+    dilation: Step = ...,
+    output_mask: Sequence[bool],
+    implementation: str | None = ...,
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]: ...
+def conv_transpose2d_backward(
+    grad_output: ArrayLike,
+    x: ArrayLike,
+    weight: ArrayLike,
+    *,
+    stride: Step = 1,
+    padding: Border = 0,
+    output_padding: Step = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Step = 1,
     output_mask: Sequence[bool] = (True, True, True),
     implementation: str | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:

@@ -13,7 +13,7 @@ The hypotheses share no code with :mod:`convgrad.mutants`, which are their test.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -224,7 +224,7 @@ def _without_hypothesis(array: np.ndarray, case: Case) -> Explanation:
             case,
         )
     at = _located("unknown", "", array, case)
-    where = ", ".join(map(str, at.cell))
+    where = ", ".join(map(str, at.cell or ()))
     how_many = (
         "in every cell"
         if at.wrong_cells == array.size
@@ -245,13 +245,16 @@ def _letters(case: Case) -> str:
         "bias": "(O,) = ",
         "output": "(N, O, OH, OW) = ",
     }
-    return letters.get(case.target, "")
+    return letters.get(case.target or "", "")
 
 
-def _answers_these_operands(array: np.ndarray, case: Case) -> bool:
+def _answers_these_operands(array: np.ndarray, case: Case, sums: Sums) -> bool:
     """Whether the array is what the operands give, though the right answer is something else."""
-    sums = Sums(case)
-    rules = {"weight": sums.grad_weight, "input": sums.grad_input, "output": sums.output}
+    rules: dict[str, Callable[[], np.ndarray]] = {
+        "weight": sums.grad_weight,
+        "input": sums.grad_input,
+        "output": sums.output,
+    }
     if case.target not in rules:
         return False
     again = rules[case.target]()
@@ -260,7 +263,7 @@ def _answers_these_operands(array: np.ndarray, case: Case) -> bool:
 
 def _of_infinities(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     """nan out of an infinite operand; asked first, for nan hides what else is wrong."""
-    operands = (a for a in (case.x, case.weight, case.grad_output) if a is not None)
+    operands = case.operands.given.values()
     if array.shape == case.expected.shape and not all(np.isfinite(a).all() for a in operands):
         fitting = np.where(np.isnan(array) & ~np.isnan(case.expected), array, case.expected)
         yield Hypothesis(
@@ -292,8 +295,8 @@ def _hypotheses(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     """All mistakes we know, the likelier before the rarer."""
     if array.shape != case.expected.shape and array.size > _MOST:
         return
-    operands_known = _operands_known(case)
-    if operands_known and _answers_these_operands(array, case):
+    sums = _sums(case)
+    if sums and _answers_these_operands(array, case, sums):
         more = "a bias, added once in every cell" if case.target == "output" else "a mean"
         yield Hypothesis(
             "other_operands",
@@ -306,23 +309,23 @@ def _hypotheses(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     yield from of_shape(array, case)
     yield from of_order(case)
     specific = {"weight": of_weight, "input": of_input, "bias": of_bias, "output": of_output}
-    if operands_known:
-        yield from specific[case.target](array, case)
+    if sums and case.target:
+        yield from specific[case.target](array, case, sums)
     yield from of_scale(array, case)
     yield from of_mirrors(case)
 
 
-def _operands_known(case: Case) -> bool:
-    """Whether there is all that the sum needs, in sizes that may be convolved many times."""
+def _sums(case: Case) -> Sums | None:
+    """The sums to bend, where all that they need is known, in sizes to convolve many times."""
     if case.geometry is None or case.target is None or not _affordable(case.geometry):
-        return False
+        return None
     needed = {"weight": "x grad_output", "input": "weight grad_output"}
     needed |= {"bias": "grad_output", "output": "x weight"}
-    operands = {name: getattr(case, name) for name in needed[case.target].split()}
-    if any(operand is None for operand in operands.values()):
-        return False
-    case.geometry.require(**operands)
-    return True
+    names, given = needed[case.target].split(), case.operands.given
+    if not given.keys() >= set(names):
+        return None
+    case.geometry.require(**{name: given[name] for name in names})
+    return Sums(case.geometry, case.target, case.operands)
 
 
 def _affordable(geometry: ConvGeometry) -> bool:

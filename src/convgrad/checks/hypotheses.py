@@ -8,13 +8,21 @@ before the rarer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..geometry import ConvGeometry
 
-__all__ = ["MOST_TRIED", "Case", "Hypothesis", "group_rule", "nearest", "unconjugated"]
+__all__ = [
+    "MOST_TRIED",
+    "Case",
+    "Hypothesis",
+    "Operands",
+    "group_rule",
+    "nearest",
+    "unconjugated",
+]
 
 # Of things that a layer may have hundreds of, each worth a convolution, so many are tried.
 MOST_TRIED = 16
@@ -28,6 +36,40 @@ class Hypothesis(NamedTuple):
     array: np.ndarray
 
 
+class Operands:
+    """x, weight and grad_output, as far as they are ``given``.
+
+    Asking for one that is not is a slip in this package and raises LookupError, so that no
+    hypothesis has to look for None.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        grad_output: np.ndarray | None = None,
+    ) -> None:
+        arrays = {"x": x, "weight": weight, "grad_output": grad_output}
+        self.given = {name: np.asarray(a) for name, a in arrays.items() if a is not None}
+
+    @property
+    def x(self) -> np.ndarray:
+        return self._the("x")
+
+    @property
+    def weight(self) -> np.ndarray:
+        return self._the("weight")
+
+    @property
+    def grad_output(self) -> np.ndarray:
+        return self._the("grad_output")
+
+    def _the(self, name: str) -> np.ndarray:
+        if name not in self.given:
+            raise LookupError(f"{name} is asked for, but only {sorted(self.given)} are given")
+        return self.given[name]
+
+
 @dataclass(frozen=True)
 class Case:
     """The right answer and whatever is known about where it comes from."""
@@ -36,20 +78,25 @@ class Case:
     name: str
     geometry: ConvGeometry | None
     target: str | None
-    x: np.ndarray | None
-    weight: np.ndarray | None
-    grad_output: np.ndarray | None
+    operands: Operands
 
     @classmethod
     def of(
-        cls, expected, *, geometry=None, target=None, x=None, weight=None, grad_output=None
+        cls,
+        expected: Any,
+        *,
+        geometry: ConvGeometry | None = None,
+        target: str | None = None,
+        x: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        grad_output: np.ndarray | None = None,
     ) -> Case:
         names = {"output": "output", None: "array"}
         if target not in (None, "output", "weight", "input", "bias"):
             raise ValueError(f"target is {target!r}: use 'weight', 'input', 'bias' or 'output'")
         name = names.get(target, f"grad_{target}")
-        arrays = (None if a is None else np.asarray(a) for a in (x, weight, grad_output))
-        return cls(np.asarray(expected), name, geometry, target, *arrays)
+        operands = Operands(x, weight, grad_output)
+        return cls(np.asarray(expected), name, geometry, target, operands)
 
 
 def nearest(array: np.ndarray, shares: np.ndarray) -> int | None:

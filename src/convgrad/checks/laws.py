@@ -25,6 +25,7 @@ from .draws import Draw, random_operands
 __all__ = ["LAWS", "Law", "LawBroken", "assert_adjoint", "directional_difference"]
 
 Rule = Callable[..., np.ndarray]
+Judge = Callable[[Rule, str, Draw, np.random.Generator], None]
 
 
 class LawBroken(AssertionError):
@@ -108,7 +109,7 @@ class Law:
     name: str
     sentence: str
     draw: Callable[[ConvGeometry, np.random.Generator], Draw]
-    judge: Callable[[Rule, str, Draw, np.random.Generator], None]
+    judge: Judge
 
     def check(
         self, rule: Rule, target: str, geometry: ConvGeometry, rng: np.random.Generator
@@ -122,12 +123,12 @@ LAWS: dict[str, Law] = {}
 def _law(
     draw: Callable[[ConvGeometry, np.random.Generator], Draw] = random_operands,
     name: str | None = None,
-) -> Callable:
+) -> Callable[[Judge], Judge]:
     """Enter a judgement into the table; its docstring is the law."""
 
-    def enter(judge: Callable[[Rule, str, Draw, np.random.Generator], None]) -> Callable:
+    def enter(judge: Judge) -> Judge:
         key = name or judge.__name__
-        LAWS[key] = Law(key, " ".join(judge.__doc__.split()), draw, judge)
+        LAWS[key] = Law(key, " ".join((judge.__doc__ or "").split()), draw, judge)
         return judge
 
     return enter
@@ -138,8 +139,12 @@ def _apply(rule: Rule, target: str, draw: Draw) -> np.ndarray:
 
 
 def _definition(target: str, draw: Draw) -> np.ndarray:
-    rule = {"weight": loops.grad_weight, "input": loops.grad_input, "bias": loops.grad_bias}
-    return rule[target](*draw.operands(target), draw.geometry)
+    rules: dict[str, Rule] = {
+        "weight": loops.grad_weight,
+        "input": loops.grad_input,
+        "bias": loops.grad_bias,
+    }
+    return rules[target](*draw.operands(target), draw.geometry)
 
 
 def _operand(target: str, draw: Draw, rng: np.random.Generator) -> np.ndarray:
@@ -169,7 +174,7 @@ def _require_equal(actual: np.ndarray, expected: np.ndarray, when: str) -> None:
 
 
 @_law()
-def shape(rule, target, draw, rng):
+def shape(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """The gradient of an operand has the operand's shape."""
     needed = _operand(target, draw, rng).shape
     got = _apply(rule, target, draw).shape
@@ -178,13 +183,13 @@ def shape(rule, target, draw, rng):
 
 
 @_law()
-def equals_loops(rule, target, draw, rng):
+def equals_loops(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """The gradient is the sum that the loops write down, cell by cell."""
     _require_equal(_apply(rule, target, draw), _definition(target, draw), "by the loops")
 
 
 @_law()
-def adjoint(rule, target, draw, rng):
+def adjoint(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """⟨grad_output, output⟩ = ⟨gradient, operand⟩, for every operand and grad_output."""
     assert_adjoint(
         _forward(target, draw),
@@ -195,7 +200,7 @@ def adjoint(rule, target, draw, rng):
 
 
 @_law(name="directional_difference")
-def one_step(rule, target, draw, rng):
+def one_step(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """One step in any direction changes the loss by ⟨gradient, direction⟩, exactly."""
     operand, forward = _operand(target, draw, rng), _forward(target, draw)
     direction = rng.integers(-4, 5, size=operand.shape).astype(np.float64)
@@ -217,7 +222,7 @@ def _fractions(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
 
 
 @_law(_fractions)
-def dtype(rule, target, draw, rng):
+def dtype(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """The gradient keeps the dtype of its operands, fractions included."""
     got = _apply(rule, target, draw)
     needed = np.result_type(*draw.operands(target))
@@ -227,7 +232,7 @@ def dtype(rule, target, draw, rng):
 
 
 @_law()
-def operands_untouched(rule, target, draw, rng):
+def operands_untouched(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """No operand is written to."""
     before = [array.copy() for array in draw.operands(target)]
     _apply(rule, target, draw)
@@ -251,7 +256,7 @@ def _scattered(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
 
 
 @_law(_scattered)
-def memory_layout(rule, target, draw, rng):
+def memory_layout(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """Only the numbers count, not how they lie in memory."""
     _require_equal(_apply(rule, target, draw), _definition(target, draw), "for these numbers")
 
@@ -261,7 +266,7 @@ def _no_images(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
 
 
 @_law(_no_images)
-def empty_batch(rule, target, draw, rng):
+def empty_batch(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """A batch of no images has gradients of the right shape, all zero."""
     _require_equal(_apply(rule, target, draw), _definition(target, draw), "for an empty batch")
 
@@ -280,7 +285,7 @@ def _one_infinity(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
 
 
 @_law(_one_infinity)
-def infinity(rule, target, draw, rng):
+def infinity(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """An infinite number reaches the cells whose formula it stands in, and no other."""
     with np.errstate(invalid="ignore"):
         expected = _definition(target, draw)
@@ -297,6 +302,6 @@ def _large_that_cancel(geometry: ConvGeometry, rng: np.random.Generator) -> Draw
 
 
 @_law(_large_that_cancel)
-def wide_sums(rule, target, draw, rng):
+def wide_sums(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
     """Sums run in float32 or wider: large shares may cancel without overflow."""
     _require_equal(_apply(rule, target, draw), _definition(target, draw), "in float32")

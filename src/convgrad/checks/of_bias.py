@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from .hypotheses import Case, Hypothesis, nearest
-from .sums import in_memory_order, memory_words
+from .sums import Sums, in_memory_order, memory_words
 
 __all__ = ["of_bias"]
 
 
-def of_bias(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
-    g, geometry, name = case.grad_output, case.geometry, case.name
+def of_bias(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]:
+    g, geometry, name = case.operands.grad_output, sums.geometry, case.name
     yield Hypothesis(
         "not_summed",
         f"Your {name} is grad_output itself: the bias of kernel o reaches every cell of every "

@@ -14,8 +14,8 @@ from .sums import Sums, fold, in_memory_order, memory_words, of_upstream
 __all__ = ["of_input"]
 
 
-def of_input(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
-    sums, geometry, name = Sums(case), case.geometry, case.name
+def of_input(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]:
+    geometry, name = sums.geometry, case.name
     w = sums.weight
     yield Hypothesis(
         "kernel_flipped",
@@ -26,7 +26,7 @@ def of_input(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     )
     for cause, words, g in of_upstream(sums, case):
         yield Hypothesis(cause, words, sums.grad_input(g))
-    if np.iscomplexobj(case.weight):
+    if np.iscomplexobj(w):
         yield unconjugated(name, "the weight", "w", sums.grad_input(weight=w.conj()))
     if geometry.KH == geometry.KW:
         yield Hypothesis(
@@ -35,7 +35,7 @@ def of_input(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             "kernels and channels, w[o, c] for w[c, o], but leave i and j in place.",
             sums.grad_input(weight=w.swapaxes(2, 3)),
         )
-    memory = in_memory_order(case.weight)
+    memory = in_memory_order(case.operands.weight)
     if memory is not None:
         yield Hypothesis(
             "memory_layout",
@@ -182,7 +182,7 @@ def _narrow(geometry: ConvGeometry) -> ConvGeometry | None:
     height = geometry.H - (dh - 1) * (geometry.KH - 1)
     width = geometry.W - (dw - 1) * (geometry.KW - 1)
     try:
-        return replace(geometry, H=height, W=width, dilation=1)
+        return replace(geometry, H=height, W=width, dilation=(1, 1))
     except GeometryError:
         return None
 
@@ -257,7 +257,7 @@ def _places(array: np.ndarray, padded: np.ndarray) -> list[tuple[int, int]]:
     there = padded[n, c, row : row + rows, col : col + cols]
     # a first look only, as coarse as float16; the comparison proper comes later
     fitting = np.isclose(there, array[n, c, row, col], rtol=0.05)
-    return [tuple(map(int, at)) for at in np.argwhere(fitting)[:MOST_TRIED]]
+    return [(int(top), int(left)) for top, left in np.argwhere(fitting)[:MOST_TRIED]]
 
 
 def _swapped_border(padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
@@ -272,7 +272,7 @@ def _swapped_border(padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def _stale_of_input(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]:
-    operands = (case.weight, case.grad_output)
+    operands = (sums.weight, sums.grad_output)
     if array.shape != case.expected.shape or not all(np.isfinite(a).all() for a in operands):
         return
     ones = np.ones((1, 1, *sums.products().shape[2:]))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..geometry import ConvGeometry, Pair
 from .compare import same
 from .hypotheses import Case, Hypothesis
 
@@ -18,14 +19,15 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     if shape == expected.shape:
         return
     geometry = case.geometry
-    if case.target in ("weight", "bias") and _is_stack(array, expected, geometry and geometry.N):
+    images, kernels = (geometry.N, geometry.O) if geometry else (None, None)
+    if case.target in ("weight", "bias") and _is_stack(array, expected, images):
         yield Hypothesis(
             "batch_not_summed",
             f"Your {name} still has an axis for the images, of length {shape[0]}: every image uses "
             "the same parameters, so their gradients add up. Sum over n.",
             array,
         )
-    if case.target == "input" and _is_stack(array, expected, geometry and geometry.O):
+    if case.target == "input" and _is_stack(array, expected, kernels):
         yield Hypothesis(
             "kernels_not_summed",
             f"Your {name} still has an axis for the kernels, of length {shape[0]}: every kernel "
@@ -56,7 +58,7 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
         )
     if smaller:
         corner = expected[tuple(map(slice, shape))]
-        if case.target == "input" and case.geometry and shape[2:] == _without_leftover(case):
+        if case.target == "input" and geometry and shape[2:] == _without_leftover(geometry):
             yield Hypothesis(
                 "leftover_lost",
                 f"Your {name} is right as far as it goes, but its shape is {shape}, needed is "
@@ -65,7 +67,7 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
                 "(H + padding − dilation·(k − 1) − 1) mod stride.",
                 corner,
             )
-        if case.target == "weight" and case.geometry and shape[2:] == _clipped(case):
+        if case.target == "weight" and geometry and shape[2:] == _clipped(geometry):
             yield Hypothesis(
                 "kernel_clipped",
                 f"Your {name} is right as far as it goes, but its shape is {shape}, needed is "
@@ -85,16 +87,14 @@ def _is_stack(array: np.ndarray, expected: np.ndarray, length: int | None) -> bo
     )
 
 
-def _without_leftover(case: Case) -> tuple[int, int]:
+def _without_leftover(geometry: ConvGeometry) -> Pair:
     """The size that a transposed convolution without output_padding gives."""
-    geometry = case.geometry
     height, width = geometry.H - geometry.leftover[0], geometry.W - geometry.leftover[1]
     return max(height, 0), max(width, 0)
 
 
-def _clipped(case: Case) -> tuple[int, int]:
+def _clipped(geometry: ConvGeometry) -> Pair:
     """The kernel as far as it fits into the bare image."""
-    geometry = case.geometry
     return min(geometry.KH, geometry.H), min(geometry.KW, geometry.W)
 
 
@@ -115,7 +115,7 @@ def of_order(case: Case) -> Iterator[Hypothesis]:
             "x as it is. Do not turn g or the result when you correlate; a routine that flips "
             "(scipy's convolve2d) needs g turned beforehand.",
             "input": "check which end of each axis you count from.",
-        }.get(case.target, "a convolution in the mathematical sense flips, conv2d does not.")
+        }.get(case.target or "", "a convolution in the mathematical sense flips, conv2d does not.")
         yield Hypothesis(
             "flipped",
             f"Your {name} is the right one turned by 180°: {why}",
@@ -136,7 +136,7 @@ def of_order(case: Case) -> Iterator[Hypothesis]:
         )
     if expected.ndim == 4:
         axes = {"weight": ("kernels o", "channels c"), "output": ("images n", "kernels o")}
-        first, second = axes.get(case.target, ("images n", "channels c"))
+        first, second = axes.get(case.target or "", ("images n", "channels c"))
         yield Hypothesis(
             "axes_swapped",
             f"Your {name} has its first two axes exchanged: {first} belong first, {second} second. "

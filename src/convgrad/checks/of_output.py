@@ -12,8 +12,8 @@ from .sums import Sums, border_of_zeros
 __all__ = ["of_output"]
 
 
-def of_output(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
-    sums, geometry, name = Sums(case), case.geometry, case.name
+def of_output(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]:
+    geometry, name = sums.geometry, case.name
     w, padded = sums.weight, sums.padded(sums.x)
     yield Hypothesis(
         "kernel_flipped",

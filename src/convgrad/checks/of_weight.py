@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..geometry import ConvGeometry, short
+from ..geometry import ConvGeometry, Pair, short
 from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule, nearest, unconjugated
 from .sums import Sums, border_of_zeros, of_upstream, with_border
 
 __all__ = ["of_weight"]
 
 
-def of_weight(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
-    sums, geometry, name = Sums(case), case.geometry, case.name
+def of_weight(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]:
+    geometry, name = sums.geometry, case.name
     padded = sums.padded(sums.x)
     for cause, words, g in of_upstream(sums, case):
         yield Hypothesis(cause, words, sums.grad_weight(g))
-    if np.iscomplexobj(case.x):
+    if np.iscomplexobj(sums.x):
         seen = sums.read(padded.conj(), *sums.map())
         yield unconjugated(name, "x", "x", sums.grad_weight(seen=seen))
     if array.shape == geometry.weight_shape and geometry.N > 1:
@@ -64,7 +64,7 @@ def _steps_of_weight(
             )
         output_steps, tap_steps = zip(rows, cols, strict=True)
         fits = _fits(padded.shape[2:], geometry, output_steps, tap_steps)
-        for taps in dict.fromkeys((kernel, tuple(map(min, fits, kernel)), fits)):
+        for taps in dict.fromkeys((kernel, _both_min(fits, kernel), fits)):
             if taps == array.shape[2:]:
                 seen = sums.read(padded, *sums.map(rows, cols, taps=taps))
                 crop = (
@@ -92,6 +92,10 @@ def _fits(
     return max(height, 0), max(width, 0)
 
 
+def _both_min(one: Pair, other: Pair) -> Pair:
+    return min(one[0], other[0]), min(one[1], other[1])
+
+
 def _padding_of_weight(
     array: np.ndarray, sums: Sums, padded: np.ndarray, name: str
 ) -> Iterator[Hypothesis]:
@@ -103,7 +107,7 @@ def _padding_of_weight(
         yield Hypothesis(cause, words, sums.grad_weight(seen=seen))
     fits = _fits((geometry.H, geometry.W), geometry, geometry.stride, geometry.dilation)
     kernel = (geometry.KH, geometry.KW)
-    for taps in dict.fromkeys((tuple(map(min, fits, kernel)), fits)):
+    for taps in dict.fromkeys((_both_min(fits, kernel), fits)):
         if kernel != taps == array.shape[2:]:
             yield Hypothesis(
                 "padding_ignored",

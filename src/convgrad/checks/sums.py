@@ -14,7 +14,7 @@ import numpy as np
 
 from ..geometry import ConvGeometry
 from ..windows import split_groups
-from .hypotheses import Case
+from .hypotheses import Case, Operands
 
 __all__ = [
     "Sums",
@@ -27,19 +27,20 @@ __all__ = [
 ]
 
 
-class Sums:
-    """The three sums with an index map that a hypothesis may bend.
+class Sums(Operands):
+    """The three sums with an index map that a hypothesis may bend, and their operands made wide.
 
     ``rows (OH, KH)`` and ``cols (OW, KW)`` say which row and column of a map each tap reads;
     what lies outside the map reads as zero and is lost on the way back.
     """
 
-    def __init__(self, case: Case) -> None:
-        self.geometry = case.geometry
-        self.x, self.weight, self.grad_output = map(_wide, (case.x, case.weight, case.grad_output))
-        if case.target != "output":  # a gradient takes the conjugate of the other operand
-            self.x, self.weight = (a if a is None else np.conj(a) for a in (self.x, self.weight))
-        (self.top, _), (self.left, _) = case.geometry.padding
+    def __init__(self, geometry: ConvGeometry, target: str, operands: Operands) -> None:
+        wide = {name: _wide(array) for name, array in operands.given.items()}
+        if target != "output":  # a gradient takes the conjugate of the other operand
+            wide |= {name: np.conj(wide[name]) for name in ("x", "weight") if name in wide}
+        super().__init__(**wide)
+        self.geometry = geometry
+        (self.top, _), (self.left, _) = geometry.padding
 
     def map(
         self,
@@ -125,7 +126,7 @@ class Sums:
         h, v = rows[p, i], cols[q, j]
         inside = (h >= 0) & (h < height) & (v >= 0) & (v < width)
         flat = products.reshape(*products.shape[:2], inside.size)[:, :, inside]
-        np.add.at(grad, (slice(None), slice(None), h[inside], v[inside]), flat)
+        _add_at(grad, h[inside], v[inside], flat)
         return grad
 
     def fold(self, padded: np.ndarray, mode: str | None = None) -> np.ndarray:
@@ -157,10 +158,8 @@ class Sums:
         yield "stride_ignored", "as if the stride were 1", (1, dh), (1, dw)
 
 
-def _wide(array: np.ndarray | None) -> np.ndarray | None:
+def _wide(array: np.ndarray) -> np.ndarray:
     """In a dtype that sums do not outgrow: float32 for float16, float64 for whole numbers."""
-    if array is None:
-        return None
     least = np.float32 if array.dtype.kind in "fc" else np.float64
     return array.astype(np.result_type(array.dtype, least), copy=False)
 
@@ -178,8 +177,14 @@ def fold(padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     grad = np.zeros((*padded.shape[:2], geometry.H, geometry.W), padded.dtype)
     h, v = np.broadcast_arrays(geometry.padded_rows[:, None], geometry.padded_cols)
     inside = (h >= 0) & (v >= 0)
-    np.add.at(grad, (slice(None), slice(None), h[inside], v[inside]), padded[:, :, inside])
+    _add_at(grad, h[inside], v[inside], padded[:, :, inside])
     return grad
+
+
+def _add_at(grad: np.ndarray, h: np.ndarray, v: np.ndarray, values: np.ndarray) -> None:
+    """grad[:, :, h, v] += values, and a cell that comes twice gets both."""
+    places = (slice(None), slice(None), h, v)
+    np.add.at(grad, places, values)  # type: ignore[arg-type]  # NumPy takes slices, its types not
 
 
 def of_upstream(sums: Sums, case: Case) -> Iterator[tuple[str, str, np.ndarray]]:
@@ -212,7 +217,7 @@ def of_upstream(sums: Sums, case: Case) -> Iterator[tuple[str, str, np.ndarray]]
     )
     for order in (g[::-1], np.roll(g, 1, axis=0), np.roll(g, -1, axis=0)) if N > 1 else ():
         yield "images_mixed", words, order
-    memory = in_memory_order(case.grad_output)
+    memory = in_memory_order(case.operands.grad_output)
     if memory is not None:
         yield "memory_layout", memory_words(case.name, "grad_output"), memory
 
@@ -226,9 +231,9 @@ def border_of_zeros(sums: Sums, name: str) -> tuple[str, str, np.ndarray]:
     return "border_lost", words, sums.read(sums.padded(sums.x, "zeros"), *sums.map())
 
 
-def in_memory_order(array: np.ndarray | None) -> np.ndarray | None:
+def in_memory_order(array: np.ndarray) -> np.ndarray | None:
     """The array's memory taken row by row from its first number; None where that is the array."""
-    if array is None or array.flags.c_contiguous or not array.size:
+    if array.flags.c_contiguous or not array.size:
         return None
     owner = array
     while isinstance(owner.base, np.ndarray):

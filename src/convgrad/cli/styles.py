@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import Draw
+from ..extras import install
 from ..geometry import ConvGeometry
 from .trials import Limits
 from .words import Misuse
@@ -310,7 +311,6 @@ def torch_or_misuse() -> Any:
         import torch
     except ModuleNotFoundError:
         raise Misuse(
-            "--tensors torch needs PyTorch, which this Python does not have: "
-            'pip install "convgrad[torch]"'
+            "--tensors torch needs PyTorch, which this Python does not have: " + install("torch")
         ) from None
     return torch

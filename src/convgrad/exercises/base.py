@@ -157,7 +157,7 @@ class Exercise:
 
 
 @dataclass(frozen=True)
-class _Asked(Exercise):
+class Asked(Exercise):
     """A question with one right answer, which the package computes when it is first needed."""
 
     explanation: str = field(default="", repr=False)
@@ -192,7 +192,7 @@ class _Asked(Exercise):
 
 
 @dataclass(frozen=True)
-class Number(_Asked):
+class Number(Asked):
     """The answer is one number."""
 
     kind: ClassVar[str] = "number"
@@ -217,7 +217,7 @@ class Number(_Asked):
 
 
 @dataclass(frozen=True)
-class Grid(_Asked):
+class Grid(Asked):
     """The answer is a table of numbers.
 
     ``operands`` gives the keywords for ``explain_difference`` where the table is a gradient or
@@ -276,7 +276,7 @@ def _has_ellipsis(answer: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Choice(_Asked):
+class Choice(Asked):
     """The answer is one of several sentences, given by its place (from 0), letter or text."""
 
     kind: ClassVar[str] = "choice"

@@ -47,7 +47,7 @@ class Function(Exercise):
 
     kind: ClassVar[str] = "function"
 
-    trials: Callable[[np.random.Generator], Iterator[Trial]] = field(default=None, repr=False)
+    trials: Callable[[np.random.Generator], Iterator[Trial]] = field(kw_only=True, repr=False)
 
     def _judge(self, answer: Any) -> Verdict:
         if not callable(answer):
@@ -66,7 +66,7 @@ class Function(Exercise):
         name = self.starter.partition("def ")[2].partition("(")[0]
         return f"A function is asked for: pass `{name}` itself, without brackets behind it."
 
-    def _try(self, function: Callable, trial: Trial) -> str | None:
+    def _try(self, function: Callable[..., Any], trial: Trial) -> str | None:
         """What is wrong with this call, or None."""
         arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in trial.arguments)
         on = f"On {trial.known['geometry'].describe()}"
@@ -104,7 +104,7 @@ class Function(Exercise):
         return f"{on}: {explanation.sentence[0].lower()}{explanation.sentence[1:]}"
 
 
-def _told(trouble: BaseException, function: Callable) -> str:
+def _told(trouble: BaseException, function: Callable[..., Any]) -> str:
     """The error in words, with the line of the reader's own function that it came from."""
     name = type(trouble).__name__
     try:
@@ -113,11 +113,10 @@ def _told(trouble: BaseException, function: Callable) -> str:
         message = ""
     told = f"`{name}`: {message}" if message else f"`{name}`"
     code = getattr(function, "__code__", None)
-    own = [
-        frame
-        for frame in traceback.extract_tb(trouble.__traceback__)
-        if code is not None and frame.filename == code.co_filename
-    ]
+    if code is None:
+        return f"{told}."
+    frames = traceback.extract_tb(trouble.__traceback__)
+    own = [frame for frame in frames if frame.filename == code.co_filename]
     if not own:
         return f"{told}."
     line = own[-1].lineno - code.co_firstlineno + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -168,17 +168,17 @@ def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
     return [
         (right[:, ::-1], "Rows come first, then columns."),
         (
-            _shape_of(replace(_STEEP, padding=0)),
+            _shape_of(replace(_STEEP, padding=((0, 0), (0, 0)))),
             f"One too few each way. Either the border is missing, {border} row at the top and "
             f"{border} at the bottom, or the first place, where the window stands before any step.",
         ),
         (
-            _shape_of(replace(_STEEP, dilation=1)),
+            _shape_of(replace(_STEEP, dilation=(1, 1))),
             "You left the dilation out. With gaps between its taps the kernel spans "
             f"{_STEEP.span[0]} rows.",
         ),
         (
-            _shape_of(replace(_STEEP, stride=1)),
+            _shape_of(replace(_STEEP, stride=(1, 1))),
             f"You left the stride out. The window moves by {stride} from place to place.",
         ),
         (
@@ -424,7 +424,8 @@ _best_match = Grid(
 # ---- a routine that turns the kernel -------------------------------------------------------
 
 # Each choice beside what the routine would give; which is right comes out of the numbers.
-_TURNED_CHOICES = {
+_Call = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+_TURNED_CHOICES: dict[str, _Call] = {
     "`convolve(x, w)`": lambda x, w: (x, turned(w)),
     "`convolve(x, w[::-1, ::-1])`": lambda x, w: (x, turned(turned(w))),
     "`convolve(x[::-1, ::-1], w)`": lambda x, w: (turned(x), turned(w)),
@@ -484,7 +485,7 @@ def _slide_trials(rng: np.random.Generator) -> Iterator[Trial]:
             yield Trial((x[0, 0], weight[0, 0]), y, known)
 
 
-def _is_plain(geometry) -> bool:
+def _is_plain(geometry: ConvGeometry) -> bool:
     """One image, one channel, one kernel, stride and dilation 1, no padding."""
     ones = (geometry.N, geometry.C, geometry.O, *geometry.stride, *geometry.dilation)
     return set(ones) == {1} and geometry.padding == ((0, 0), (0, 0))

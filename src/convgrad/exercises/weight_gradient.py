@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .. import windows
-from ..checks import random_operands
+from ..checks import Draw, random_operands
 from ..examples import example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
@@ -453,7 +454,7 @@ _blind_sum = Choice(
 # ---- write it ------------------------------------------------------------------------------
 
 
-def _weight_trial(arguments: tuple, draw) -> Trial:
+def _weight_trial(arguments: tuple[Any, ...], draw: Draw) -> Trial:
     geometry, x, _, g = draw
     known = {"geometry": geometry, "target": "weight", "x": x, "grad_output": g}
     return Trial(arguments, windows.grad_weight(g, x, geometry), known)
@@ -461,7 +462,8 @@ def _weight_trial(arguments: tuple, draw) -> Trial:
 
 def _tap_trials(rng: np.random.Generator) -> Iterator[Trial]:
     plain = next(geometries(rng))
-    for sizes in ({}, {"C": 2}, {"O": 3}, {"N": 3}, *({"N": 2, "C": 3, "O": 4},) * 3):
+    steps: list[dict[str, Any]] = [{}, {"C": 2}, {"O": 3}, {"N": 3}]
+    for sizes in (*steps, *({"N": 2, "C": 3, "O": 4},) * 3):
         geometry = replace(plain, **sizes)
         draw = random_operands(geometry, rng)
         yield _weight_trial((draw.grad_output, draw.x, (geometry.KH, geometry.KW)), draw)

@@ -4,9 +4,7 @@ They need matplotlib (``pip install "convgrad[figures]"``).  :mod:`.style` owns 
 the way a figure becomes SVG; :mod:`.grids` draws grids of numbers, the same as the widgets do.
 """
 
-try:
+from ..extras import needs
+
+with needs("figures", "convgrad.figures"):
     import matplotlib  # noqa: F401 (every module of this part needs it)
-except ImportError as error:  # the one place that says what to install
-    raise ImportError(
-        'convgrad.figures draws with matplotlib, which is missing: pip install "convgrad[figures]"'
-    ) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from html import escape
 from itertools import product
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import PathPatch, Rectangle
@@ -19,7 +20,7 @@ from ..correlate import swapped
 from ..examples import EXAMPLES, Example, example
 from ..geometry import ConvGeometry
 from ..windows import forward as fast_forward
-from .grids import Grid, Label, draw, tap, window, written
+from .grids import Grid, Label, Piece, draw, tap, window, written
 from .style import PALETTE, BookFigure, color
 
 __all__ = [
@@ -176,7 +177,7 @@ def tracker_responses() -> BookFigure:
                 gid="cg-peak",
             )
         )
-        words = {"ha": "center", "va": "baseline", "color": color("ink")}
+        words: dict[str, Any] = {"ha": "center", "va": "baseline", "color": color("ink")}
         ax.text(left + cols * size / 2, top - 10, f"o = {o}", fontsize=15, **words)
         ax.text(
             left + cols * size / 2,
@@ -242,7 +243,9 @@ class WindowPicker:
     # ---- as HTML -----------------------------------------------------------------------------
 
     def _repr_html_(self) -> str:
-        cells = {at: [] for at in np.ndindex(self.x.shape[2:])}
+        cells: dict[tuple[int, ...], list[tuple[str, str]]] = {
+            at: [] for at in np.ndindex(self.x.shape[2:])
+        }
         for p, q in self.outputs():
             for i, j in self.taps():
                 at = tuple(map(int, self.geometry.source(p, q, i, j)))
@@ -396,7 +399,7 @@ def stride_becomes_dilation() -> BookFigure:
     """One row of example C: what a position reads, and what a tap meets."""
     geometry, x, _, _ = _backward("C")
     row = x[0, 0, :1]
-    rows = []
+    rows: list[list[Piece]] = []
     for k in range(geometry.KW):
         reads = [geometry.source(0, k, 0, j)[1] for j in range(geometry.KW)]
         meets = [geometry.source(0, q, 0, k)[1] for q in range(geometry.OW)]
@@ -455,13 +458,15 @@ def uncropped(x: np.ndarray, grad_output: np.ndarray, geometry: ConvGeometry) ->
 # ---- shared ------------------------------------------------------------------------------
 
 
-def _forward(letter: str) -> tuple:
+def _forward(
+    letter: str,
+) -> tuple[ConvGeometry, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     geometry = EXAMPLES[letter].geometry
     x, weight, bias, _ = EXAMPLES[letter].arrays()
     return geometry, x, weight, bias, loops.forward(x, weight, geometry) + bias[:, None, None]
 
 
-def _backward(letter: str) -> tuple:
+def _backward(letter: str) -> tuple[ConvGeometry, np.ndarray, np.ndarray, np.ndarray]:
     geometry = EXAMPLES[letter].geometry
     x, _, _, grad_output = EXAMPLES[letter].arrays()
     return geometry, x, grad_output, loops.grad_weight(grad_output, x, geometry)
@@ -489,6 +494,9 @@ def _factor(value: float) -> str:
     return f"({written(value)})" if value < 0 else written(value)
 
 
-def _spaced(pictures: list[Grid]) -> list:
+def _spaced(pictures: list[Grid]) -> list[Piece]:
     """The pictures with a little air between them."""
-    return [piece for picture in pictures for piece in (Label(" ", size=6), picture)][1:]
+    pieces: list[Piece] = []
+    for picture in pictures:
+        pieces += [Label(" ", size=6), picture]
+    return pieces[1:]

@@ -63,7 +63,9 @@ def cover() -> BookFigure:
     return figure
 
 
-def _words(ax: Any, x: float, y: float, words: str, size: float, role: str = "ink", **kwargs: Any):
+def _words(
+    ax: Any, x: float, y: float, words: str, size: float, role: str = "ink", **kwargs: Any
+) -> None:
     ax.text(x, y, words, fontsize=size, color=color(role), **kwargs)
 
 

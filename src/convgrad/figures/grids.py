@@ -66,7 +66,7 @@ def window(geometry: ConvGeometry, p: int, q: int) -> list[Cell]:
     [(-1, 0), (-1, 1), (0, 0), (0, 1)]
     """
     taps = [(i, j) for i in range(geometry.KH) for j in range(geometry.KW)]
-    return [tuple(map(int, geometry.source(p, q, i, j))) for i, j in taps]
+    return [_cell(*geometry.source(p, q, i, j)) for i, j in taps]
 
 
 def tap(geometry: ConvGeometry, i: int, j: int) -> list[Cell]:
@@ -76,7 +76,11 @@ def tap(geometry: ConvGeometry, i: int, j: int) -> list[Cell]:
     [(0, 1), (0, 3), (2, 1), (2, 3)]
     """
     outputs = [(p, q) for p in range(geometry.OH) for q in range(geometry.OW)]
-    return [tuple(map(int, geometry.source(p, q, i, j))) for p, q in outputs]
+    return [_cell(*geometry.source(p, q, i, j)) for p, q in outputs]
+
+
+def _cell(h: Any, v: Any) -> Cell:
+    return int(h), int(v)
 
 
 @dataclass(eq=False)
@@ -337,7 +341,7 @@ def draw(
     >>> figure.words()
     ['1', '2', 'x', '→', '3', 'y']
     """
-    rows = [list(row) for row in pieces] if _are_rows(pieces) else [list(pieces)]
+    rows = _rows(pieces)
     widths = [sum(_width(piece) for piece in row) for row in rows]
     width = max(*widths, _text_width(caption, CAPTION)) + 2 * MARGIN
     heights = [_heights(row) for row in rows]
@@ -393,8 +397,11 @@ def _number(value: int) -> str:
     return str(value).replace("-", "−")
 
 
-def _are_rows(pieces: Sequence[Any]) -> bool:
-    return bool(pieces) and all(isinstance(piece, list | tuple) for piece in pieces)
+def _rows(pieces: Sequence[Any]) -> list[list[Piece]]:
+    """Lists of pieces are rows; single pieces make one row."""
+    if pieces and all(isinstance(piece, list | tuple) for piece in pieces):
+        return [list(row) for row in pieces]
+    return [list(pieces)]
 
 
 def _text_width(words: str, size: float) -> float:
@@ -445,7 +452,13 @@ def _paint_link(ax: Any, link: Link) -> None:
     _arrow(ax, link.start.middle(link.start_cell), link.end.middle(link.end_cell), link.role, 14)
 
 
-def _arrow(ax: Any, start: tuple, end: tuple, role: str, shrink: float = 0) -> None:
+def _arrow(
+    ax: Any,
+    start: tuple[float, float],
+    end: tuple[float, float | None],
+    role: str,
+    shrink: float = 0,
+) -> None:
     end = (end[0], start[1] if end[1] is None else end[1])
     ax.add_patch(
         FancyArrowPatch(

@@ -27,7 +27,7 @@ PALETTE: dict[str, dict[str, str]] = json.loads(
 )
 
 # text stays text (small files, selectable, the page's own font); ids repeat from build to build
-_SAVE = {"svg.fonttype": "none", "svg.hashsalt": "convgrad"}
+_SAVE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "convgrad"}
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _SERIF = "Charter, 'Bitstream Charter', 'Sitka Text', Cambria, Georgia, serif"
 

@@ -13,17 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-try:
+from ..extras import needs
+from ..geometry import ConvGeometry, GeometryError, ShapeError
+
+with needs("widgets", "convgrad.widgets"):
     import anywidget
     import traitlets
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"the widgets need {missing.name}, which is not installed: "
-        "pip install 'convgrad[widgets]', or pip install anywidget ipywidgets",
-        name=missing.name,
-    ) from missing
-
-from ..geometry import ConvGeometry, GeometryError, ShapeError
 
 __all__ = [
     "Array",
@@ -34,6 +29,7 @@ __all__ = [
     "RefusedShape",
     "filler",
     "refit",
+    "traitlets",
 ]
 
 STATIC = Path(__file__).parent / "static"
@@ -121,11 +117,11 @@ class Array(traitlets.TraitType[np.ndarray, Any]):
         """Like every trait: equal values are no change (arrays need ``array_equal`` for that)."""
         new = self._validate(obj, value)
         old = obj._trait_values.get(self.name)
-        if old is None or not np.array_equal(old, new):
+        if old is None or new is None or not np.array_equal(old, new):
             super().set(obj, new)
 
 
-def _array_to_json(array: np.ndarray, widget: Any) -> dict[str, list]:
+def _array_to_json(array: np.ndarray, widget: Any) -> dict[str, list[Any]]:
     return {"shape": list(array.shape), "data": array.ravel().tolist()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -32,6 +32,7 @@ MOST_TERMS = 40  # of a formula that is written out
 
 NAMES = {"weight": "grad_weight", "input": "grad_input", "bias": "grad_bias"}
 LETTERS = {"weight": "o c", "input": "n c", "bias": ""}
+Index = tuple[int | None, ...]  # the products of the bias have no c, i, j, h, v
 ORDER_WORDS = {
     "tap": "tap by tap",
     "position": "position by position",
@@ -69,7 +70,7 @@ def player_fallback(
     result = _gradient(geometry, target, operands)
     chosen = _chosen(played, step) or (0,) * result.ndim
     terms = [each for each in played if each.target == chosen]
-    lit = _lit(terms, geometry, target)
+    lit = _lit(terms, target)
     four = _four_axes(result)
     blocks = [
         _Block("x", "x", x, "n c", lit["x"], geometry),
@@ -87,8 +88,10 @@ def player_fallback(
         f"Grids of numbers for {words} The cell {name} is {value}, the sum of {len(terms)} "
         "products, whose factors are outlined."
     )
-    formula = _formula(name, terms, geometry, target, operands, value)
-    wide, narrow = (_live_height(geometry, target, order, narrow=narrow) for narrow in (0, 1))
+    formula = _formula(name, terms, target, operands, value)
+    wide, narrow = (
+        _live_height(geometry, target, order, narrow=narrow) for narrow in (False, True)
+    )
     return (
         f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
         f"{_style()}{_svg(blocks, alt)}"
@@ -107,21 +110,22 @@ def _chosen(played: list[Contribution], step: int) -> tuple[int, ...] | None:
 
 
 def _gradient(geometry: ConvGeometry, target: str, operands: dict[str, np.ndarray]) -> np.ndarray:
-    at = ("input", "weight", "bias").index(target)
     gradients = conv2d_backward(
-        **operands,
+        operands["grad_output"],
+        operands["x"],
+        operands["weight"],
         stride=geometry.stride,
         padding=geometry.padding,
         dilation=geometry.dilation,
         groups=geometry.groups,
         padding_mode=geometry.padding_mode,
-        output_mask=tuple(k == at for k in range(3)),
+        output_mask=[target == each for each in ("input", "weight", "bias")],
     )
-    return gradients[at]
+    return next(each for each in gradients if each is not None)
 
 
 def _factors(
-    each: Contribution, geometry: ConvGeometry, target: str, operands: dict[str, np.ndarray]
+    each: Contribution, target: str, operands: dict[str, np.ndarray]
 ) -> list[tuple[str, float]]:
     """The factors of a product: each one's name with indices, and its value."""
     g_index = (each.n, each.o, each.p, each.q)
@@ -133,19 +137,18 @@ def _factors(
         return [(_tinted("kernel", "w", w_index), float(operands["weight"][w_index])), g]
     if each.cell is None:
         return [(_tinted("padding", "padding", ()), 0.0), g]
-    x_index = (each.n, geometry.channel(each.o, each.c), *each.cell)
+    x_index = (each.n, each.channel, *each.cell)
     return [(_tinted("x", "x", x_index), float(operands["x"][x_index])), g]
 
 
 def _formula(
     name: str,
     terms: list[Contribution],
-    geometry: ConvGeometry,
     target: str,
     operands: dict[str, np.ndarray],
     value: str,
 ) -> str:
-    pairs = [_factors(each, geometry, target, operands) for each in terms[:MOST_TERMS]]
+    pairs = [_factors(each, target, operands) for each in terms[:MOST_TERMS]]
     more = [f"… ({len(terms)} products)"] if len(terms) > MOST_TERMS else []
     letters = ["·".join(text for text, _ in pair) for pair in pairs] + more
     numbers = ["·".join(_signed(v) for _, v in pair) for pair in pairs] + more
@@ -160,11 +163,11 @@ def _signed(value: float) -> str:
     return f"({number(value)})" if value < 0 else number(value)
 
 
-def _subscript(name: str, index: Iterable[int]) -> str:
+def _subscript(name: str, index: Index) -> str:
     return f"{name}[{','.join(map(str, index))}]"
 
 
-def _tinted(key: str, name: str, index: tuple[int, ...]) -> str:
+def _tinted(key: str, name: str, index: Index) -> str:
     return f'<i class="{key}">{_subscript(name, index) if index else name}</i>'
 
 
@@ -219,15 +222,13 @@ def _live_height(geometry: ConvGeometry, target: str, order: str, *, narrow: boo
 # ---- the drawing ---------------------------------------------------------------------------
 
 
-def _lit(
-    terms: list[Contribution], geometry: ConvGeometry, target: str
-) -> dict[str, set[tuple[int, ...]]]:
+def _lit(terms: list[Contribution], target: str) -> dict[str, set[Index]]:
     """The operand cells that meet in the chosen gradient cell; x in raw coordinates."""
-    lit: dict[str, set[tuple[int, ...]]] = {"x": set(), "weight": set(), "grad_output": set()}
+    lit: dict[str, set[Index]] = {"x": set(), "weight": set(), "grad_output": set()}
     for each in terms:
         lit["grad_output"].add((each.n, each.o, each.p, each.q))
         if target == "weight":
-            lit["x"].add((each.n, geometry.channel(each.o, each.c), each.h, each.v))
+            lit["x"].add((each.n, each.channel, each.h, each.v))
         if target == "input":
             lit["weight"].add((each.o, each.c, each.i, each.j))
     return lit
@@ -245,7 +246,7 @@ class _Block:
     title: str
     array: np.ndarray
     letters: str  # of the first two axes, such as "n c"; "" where there is one slice only
-    lit: set[tuple[int, ...]]
+    lit: set[Index]
     geometry: ConvGeometry | None = None  # given, its padding is drawn around every slice
 
     @property

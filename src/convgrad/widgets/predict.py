@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .prose import inline, paragraphs
 
 if TYPE_CHECKING:
     from ..exercises import Exercise
+    from ..exercises.base import Asked
 
 __all__ = ["Predict", "Table"]
 
@@ -182,17 +183,18 @@ class Predict(Explorable):
                 f"exercise {exercise.key!r} asks for a {exercise.kind}: a page without a kernel "
                 f"can check numbers, grids and choices; check this one in a cell"
             )
-        prompt, tables = _lift_tables(exercise.prompt)
+        asked = cast("Asked", exercise)  # as all of these kinds are
+        prompt, tables = _lift_tables(asked.prompt)
         options = {
             "picture": tables,
-            "title": f"Predict · {exercise.title}",
-            "choices": exercise.choices or None,
-            "hints": exercise.hints,
-            "explanation": exercise.explanation,
-            "mistakes": exercise.mistakes,
-            "key": exercise.key,
+            "title": f"Predict · {asked.title}",
+            "choices": asked.choices or None,
+            "hints": asked.hints,
+            "explanation": asked.explanation,
+            "mistakes": asked.mistakes,
+            "key": asked.key,
         }
-        return cls(prompt, exercise.answer, **{**options, **kwargs})
+        return cls(prompt, asked.answer, **{**options, **kwargs})
 
 
 # ---- answers as plain numbers and lists -----------------------------------------------------

@@ -11,17 +11,12 @@ import re
 from functools import cache
 from typing import Any
 
-try:
+from ..extras import needs
+
+with needs("widgets", "convgrad.widgets"):
     from latex2mathml.converter import convert
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
-except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"the words of a widget need {missing.name}, which is not installed: "
-        "pip install 'convgrad[widgets]', or "
-        "pip install markdown-it-py mdit-py-plugins latex2mathml",
-        name=missing.name,
-    ) from missing
 
 __all__ = ["formula", "inline", "paragraphs"]
 
