@@ -46,7 +46,8 @@ dist: setup ## build the wheel and the source archive into dist
 	@$(RUN) -m hatchling build
 
 bench: setup book ## measure the rungs of the package and the weight of the pages
-	@OMP_NUM_THREADS=1 $(RUN) -m benchmarks.rungs
+	@$(RUN) -m benchmarks.rungs
+	@$(RUN) -m benchmarks.layers --all
 	@$(RUN) -m tools.weigh
 
 setup: ## install what the other words need into .venv and node_modules

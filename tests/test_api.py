@@ -259,7 +259,9 @@ def test_positional_arguments_stand_where_pytorch_has_them():
 
 
 def test_the_registry_knows_every_implementation_by_its_name():
-    assert list(IMPLEMENTATIONS) == ["loops", "windows", "im2col", "correlate", "grouped"]
+    assert list(IMPLEMENTATIONS) == [
+        *("loops", "windows", "im2col", "correlate", "grouped", "fast"),
+    ]
     for name, rung in IMPLEMENTATIONS.items():
         assert isinstance(rung, Implementation) and rung.name == name
         assert rung.trades.endswith(".") and len(rung.trades) < 100

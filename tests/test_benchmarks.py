@@ -7,13 +7,21 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from convgrad import IMPLEMENTATIONS, ConvGeometry
+import numpy as np
+import pytest
+from strategies import integer_arrays, random_geometries
+
+from convgrad import IMPLEMENTATIONS, ConvGeometry, loops
+from convgrad.bench import layers, taught
 from convgrad.im2col import column_numbers
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "rungs.json"
+LAYERS = KEPT.with_name("layers.json")
+every_table = pytest.mark.parametrize("kept", [KEPT, LAYERS], ids=lambda path: path.stem)
 
 
 def test_the_rungs_are_measured_and_printed():
@@ -36,11 +44,12 @@ def test_the_rungs_are_measured_and_printed():
     assert KEPT.read_bytes() == before  # one layer alone replaces nothing
 
 
-def test_what_was_kept_names_the_machine_and_no_place_on_it():
-    text = KEPT.read_text(encoding="utf-8")
-    kept = json.loads(text)
-    assert {"cpu", "cores", "threads", "system", "versions", "date"} == kept["machine"].keys()
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["machine"]["date"])
+@every_table
+def test_what_was_kept_names_the_machine_and_no_place_on_it(kept):
+    text = kept.read_text(encoding="utf-8")
+    record = json.loads(text)
+    assert {"cpu", "cores", "threads", "system", "versions", "date"} == record["machine"].keys()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["machine"]["date"])
     assert not re.search(r"/(home|root|tmp|usr|work)\b|[A-Z]:\\\\", text)
 
 
@@ -52,3 +61,105 @@ def test_every_layer_was_measured_with_every_rung_that_can_stand_it():
         assert layer["column_numbers"] == column_numbers(geometry)
         measured = set(layer["implementations"]) - {"torch"}
         assert measured == set(IMPLEMENTATIONS) - (set() if name == "tiny" else {"loops"})
+
+
+# ---- the layers of real networks -------------------------------------------------------------
+
+
+def test_im2col_as_taught_is_right():
+    """Who is slower must at least be right."""
+    for seed, geometry in enumerate(random_geometries(40, seed=13)):
+        geometry = replace(geometry, padding_mode="zeros", N=max(geometry.N, 1))
+        x, weight, g = integer_arrays(geometry, seed)
+        grad_input, grad_weight, grad_bias = taught.backward(g, x, weight, geometry)
+        assert (grad_input == loops.grad_input(g, weight, geometry)).all()
+        assert (grad_weight == loops.grad_weight(g, x, geometry)).all()
+        assert (grad_bias == loops.grad_bias(g, geometry)).all()
+
+
+@pytest.fixture
+def small_table(monkeypatch):
+    """A table of three layers that take no time, one of each kind that the targets speak of."""
+    table = {
+        "dense": ConvGeometry(N=2, C=3, H=8, W=8, O=4, KH=3, KW=3, padding=1),
+        "depthwise": ConvGeometry(N=2, C=3, H=8, W=8, O=3, KH=3, KW=3, padding=1, groups=3),
+    }
+    monkeypatch.setattr(layers, "TABLE", table)
+    monkeypatch.setattr(layers, "PAUSE", 0)
+    monkeypatch.setattr(layers, "DENSE", ["dense"])
+    monkeypatch.setattr(layers, "DEPTHWISE", ["depthwise"])
+    monkeypatch.setattr(layers, "THREE", ["dense"])
+    return table
+
+
+def test_the_table_of_layers_is_measured_and_printed_with_its_targets(small_table):
+    pytest.importorskip("torch")
+    record = layers.measure_table(small_table, rounds=2, threads=1)
+    row = record["layers"]["depthwise"]
+    assert row["route"] == "depthwise" and row["rounds_kept"] + row["rounds_thrown_away"] >= 2
+    assert row["floor_megabytes"] == pytest.approx(
+        4 * (2 * 3 * 64 * 3 + 2 * 27 + 3) / 1e6, rel=1e-2
+    )
+    assert set(row["contestants"]) == {*layers.USUAL, layers.ONEDNN, layers.PLAIN}
+    for who, figures in row["contestants"].items():
+        assert 0 <= figures["relative_error"] < 1e-5, who
+    printed = list(layers.text(record))
+    assert len(printed) == 1 + 2 * 6 + 1 + len(layers.TARGETS)
+    assert all(re.search(r"[≤≥] \S+ +(met|MISSED)$", line) for line in printed[-6:])
+
+
+def test_a_target_that_is_missed_says_so():
+    def row(milliseconds, times_torch, peak=1.0, error=1e-7):
+        figures = {"milliseconds": milliseconds, "times_torch": times_torch}
+        return figures | {"peak_megabytes": peak, "relative_error": error}
+
+    def record(times_torch, worst_error=1e-7, taught_ms=20.0, im2col_peak=8.0):
+        contestants = {
+            "fast": row(10.0, times_torch, 2.0, worst_error),
+            "im2col": row(15.0, 1.5, im2col_peak),
+            layers.TAUGHT: row(taught_ms, 2.0),
+        }
+        return {"layers": {name: {"contestants": contestants} for name in layers.TABLE}}
+
+    def met(record):
+        return [target.met(record) for target in layers.TARGETS]
+
+    assert met(record(1.2)) == [True] * 6
+    assert met(record(1.3)) == [False] + [True] * 5
+    assert met(record(2.3)) == [False] * 3 + [True] * 3
+    assert met(record(1.2, taught_ms=17.0)) == [True] * 3 + [False] + [True] * 2
+    assert met(record(1.2, im2col_peak=7.9)) == [True] * 4 + [False, True]
+    assert met(record(1.2, worst_error=2e-6)) == [True] * 5 + [False]
+    assert "MISSED" in next(layers.targets(record(1.3)))
+
+
+def test_a_busy_neighbour_is_noticed(monkeypatch):
+    with layers.Quiet(threads=1) as quiet:
+        monkeypatch.setattr(layers, "seconds", lambda task: 1.5 * quiet._best)
+        assert not quiet.now()
+        monkeypatch.setattr(layers, "seconds", lambda task: 1.1 * quiet._best)
+        assert quiet.now()
+
+
+def test_rounds_beside_a_busy_neighbour_do_not_count(small_table, monkeypatch):
+    answers = iter([True, False, True, True, False, True, True, True] * 50)
+    monkeypatch.setattr(layers.Quiet, "now", lambda self: next(answers))
+    record = layers.measure_table(["dense"], rounds=2, threads=1)
+    row = record["layers"]["dense"]
+    assert (row["rounds_kept"], row["rounds_thrown_away"]) == (2, 2)
+
+
+def test_every_layer_of_the_table_was_kept_and_the_figures_are_whole():
+    record = json.loads(LAYERS.read_text(encoding="utf-8"))
+    assert list(record["layers"]) == list(layers.TABLE)
+    for name, row in record["layers"].items():
+        assert ConvGeometry(**row["geometry"]) == layers.TABLE[name]
+        assert set(row["contestants"]) >= {*layers.USUAL, layers.ONEDNN, layers.PLAIN}
+        for who, figures in row["contestants"].items():
+            assert all(np.isfinite(value) for value in figures.values()), (name, who)
+
+
+def test_what_was_kept_meets_its_targets():
+    record = json.loads(LAYERS.read_text(encoding="utf-8"))
+    missed = [target.what for target in layers.TARGETS if not target.met(record)]
+    assert not missed

@@ -91,7 +91,7 @@ def test_a_right_backward_function_is_praised_for_every_gradient(check):
 @pytest.mark.parametrize(
     "function", ["grad_weight", "grad_input", "grad_bias", "forward"], ids=lambda name: name
 )
-@pytest.mark.parametrize("module", ["loops", "windows", "im2col", "correlate", "grouped"])
+@pytest.mark.parametrize("module", ["loops", "windows", "im2col", "correlate", "grouped", "fast"])
 def test_the_package_passes_its_own_check(module, function, folder, capsys):
     count = "20" if module == "loops" else "40"
     assert main(["check", f"convgrad.{module}:{function}", "--count", count]) == 0
@@ -756,17 +756,19 @@ def test_bench_prints_its_table_and_keeps_it_when_asked(folder, capsys):
 
 
 def test_bench_says_when_threads_make_it_uneven(folder, capsys, monkeypatch):
-    for threads, uneven in (("2", True), ("1", False)):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    for can, uneven in ((False, True), (True, False)):
+        monkeypatch.setattr("convgrad.cli.bench.can_set_threads", lambda can=can: can)
         assert main(["bench", "--layer", "tiny", "--rounds", "1"]) == 0
-        assert ("OMP_NUM_THREADS is not 1" in capsys.readouterr().err) == uneven
+        assert ("threadpoolctl is not installed" in capsys.readouterr().err) == uneven
 
 
-def test_bench_says_where_pytorch_is_missing(folder, capsys, monkeypatch):
-    from convgrad import bench
+@pytest.mark.parametrize("table", [[], ["--table", "layers"]], ids=["rungs", "layers"])
+def test_bench_says_where_pytorch_is_missing(folder, capsys, monkeypatch, table):
+    from convgrad.bench import common, layers
 
-    monkeypatch.setattr(bench, "torch", None)
-    assert main(["bench", "--layer", "tiny", "--rounds", "1", "--quiet"]) == 0
+    monkeypatch.setattr(common, "torch", None)
+    monkeypatch.setitem(layers.TABLE, "tiny", layers.TABLE["1×1, 256→1024 @14"])
+    assert main(["bench", *table, "--layer", "tiny", "--rounds", "1", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert 'pip install "convgrad[torch]"' in out
     assert err == ""

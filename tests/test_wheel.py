@@ -169,7 +169,7 @@ def test_a_type_checker_reads_the_types_of_the_installed_wheel(alone, tmp_path):
 
 # ---- the extras ------------------------------------------------------------------------------
 
-EXTRAS = {"torch", "figures", "widgets", "gpu", "book", "classroom", "all"}
+EXTRAS = {"torch", "figures", "widgets", "fast", "gpu", "book", "classroom", "all"}
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def grad_input(
     """∂L/∂x, (N, C, H, W): gathered where that can be done, else scattered."""
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
     # gathering multiplies weights with zeros around g, which an infinity or nan would notice
-    way = gather if can_gather(inner) and np.isfinite(weight).all() else scatter
+    way = gather if can_gather(geometry) and np.isfinite(weight).all() else scatter
     grad = way(grad_output, weight, inner, threads)
     return grad if inner is geometry else fold_border(grad, geometry)
 
@@ -112,6 +112,8 @@ def can_gather(geometry: ConvGeometry) -> bool:
     :func:`scatter` adds to x once per tap, and an addition takes about twice as long as a copy.
     It does not pay where there is much more of g than of x, or more weights to turn than g.
     """
+    if geometry.padding_mode != "zeros":
+        geometry = with_border(geometry)
     borders = zip(geometry.span, geometry.padding, strict=True)
     fits = all(max(border) < span for span, border in borders)  # no negative padding of g
     pays = geometry.OG <= 2 * geometry.CG
@@ -164,7 +166,7 @@ def scatter(
             add_back(product, block, part, grad, geometry)
 
     # what two taps add to one cell must come from one thread: so by images, or by channels
-    if geometry.N >= threads:
+    if threads <= geometry.N:
         pieces = [(images, everything(geometry)) for images in even_slices(geometry.N, threads)]
     else:
         cuts = parts(geometry, threads, cut_taps=False)
@@ -285,7 +287,7 @@ def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Par
     groups, channels, taps = whole = everything(geometry)
     if geometry.groups > 1:
         return [whole._replace(groups=some) for some in even_slices(groups.stop, count)]
-    if geometry.CG >= 2 * count or not cut_taps:
+    if 2 * count <= geometry.CG or not cut_taps:
         return [whole._replace(channels=some) for some in even_slices(channels.stop, count)]
     return [whole._replace(taps=some) for some in even_slices(taps.stop, count)]
 

@@ -5,25 +5,30 @@ library behind its matrix products has threads of its own, and both at once woul
 jobs run on several threads only while that library is held to one, which takes
 ``threadpoolctl``, or the variable ``OPENBLAS_NUM_THREADS=1`` set before Python starts.
 Without either, and where there are no threads at all, as in WebAssembly, the same pieces run
-one after the other.  They never share a number that they write, so the result is the same.
+one after the other.
+
+Pieces never share a number that they write, and each adds up its own in the same order on any
+number of threads.  Only a matrix product may round its last bit otherwise, where more threads
+mean smaller pieces.
 """
 
 from __future__ import annotations
 
-import contextvars
 import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from contextvars import copy_context
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Workspace", "even_slices", "run", "thread_count"]
+__all__ = ["Workspace", "blas_threads", "can_set_threads", "even_slices", "run", "thread_count"]
 
 Piece = TypeVar("Piece")
 
@@ -43,7 +48,7 @@ def thread_count() -> int:
         return 1
     wanted = os.environ.get("CONVGRAD_THREADS", "")
     count = int(wanted) if wanted.isdecimal() and int(wanted) > 0 else _cores()
-    return count if count == 1 or _blas.can_be_held() else 1
+    return count if count == 1 or can_set_threads() else 1
 
 
 def _cores() -> int:
@@ -56,14 +61,46 @@ def run(task: Callable[[Piece], None], pieces: Sequence[Piece], threads: int) ->
     """``task(piece)`` for every piece, on up to ``threads`` threads; raises what a task raises."""
     threads = min(threads, len(pieces))
     if threads <= 1:
-        for piece in pieces:
-            task(piece)
+        _one_by_one(task, pieces)
         return
-    with _blas.held(), ThreadPoolExecutor(threads) as pool:
-        # a thread starts with settings of its own, np.errstate among them: give it ours
-        waiting = [pool.submit(contextvars.copy_context().run, task, piece) for piece in pieces]
+    with _held_blas() as held:
+        if not held:
+            _one_by_one(task, pieces)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            # a thread starts with settings of its own, np.errstate among them: give it ours
+            waiting = [pool.submit(copy_context().run, task, piece) for piece in pieces]
         for each in waiting:
             each.result()
+
+
+def _one_by_one(task: Callable[[Piece], None], pieces: Sequence[Piece]) -> None:
+    for piece in pieces:
+        task(piece)
+
+
+_busy = threading.Lock()
+
+
+@contextmanager
+def _held_blas() -> Iterator[bool]:
+    """A block with the matrix products on one thread; False if they could not be held there.
+
+    Their number of threads is one for the whole process.  So whoever comes while another holds
+    it, on a thread of its own, works alone: it is parallel already.
+    """
+    if not _busy.acquire(blocking=False):
+        yield False
+        return
+    try:
+        with blas_threads(1) or nullcontext():
+            controller = _controller()
+            # threadpoolctl does nothing, silently, where another thread has set a limit
+            yield controller is None or all(
+                library["num_threads"] == 1 for library in controller.info()
+            )
+    finally:
+        _busy.release()
 
 
 def even_slices(length: int, count: int) -> list[slice]:
@@ -74,7 +111,18 @@ def even_slices(length: int, count: int) -> list[slice]:
     """
     count = max(1, min(length, count))
     ends = [length * k // count for k in range(count + 1)]
-    return [slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def blas_threads(count: int) -> Any:
+    """A block in which the matrix products take ``count`` threads; None without threadpoolctl."""
+    controller = _controller()
+    return None if controller is None else controller.limit(limits=count)
+
+
+def can_set_threads() -> bool:
+    """Whether the matrix products can be held to one thread, or a variable holds them there."""
+    return _controller() is not None or any(os.environ.get(name) == "1" for name in _HELD_BY)
 
 
 class Workspace:
@@ -98,45 +146,11 @@ class Workspace:
         return kept[:size].reshape(shape)
 
 
-class _Blas:
-    """The library of matrix products, held to one thread while anybody asks for it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-        self._limit: Any = None
-
-    def can_be_held(self) -> bool:
-        return _controller() is not None or any(os.environ.get(name) == "1" for name in _HELD_BY)
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        controller = _controller()
-        if controller is None:  # then a variable holds it
-            yield
-            return
-        # Counted, because callers on several threads overlap: the first one in takes hold, the
-        # last one out lets go; each for itself would put back what another had changed.
-        with self._lock:
-            self._holders += 1
-            if self._holders == 1:
-                self._limit = controller.limit(limits=1, user_api="blas")
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._holders -= 1
-                if self._holders == 0:
-                    self._limit.restore_original_limits()
-
-
-_blas = _Blas()
-
-
 @cache
 def _controller() -> Any:
+    """threadpoolctl's hold on the library of matrix products; None where it is not installed."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
         return None
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")

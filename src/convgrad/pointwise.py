@@ -48,7 +48,7 @@ def grad_weight(
         for g, maps in zip(upstream, seen, strict=True):
             mine += np.matmul(g[groups], maps[groups, channels].swapaxes(1, 2), out=product)
 
-    cuts = (G, 1) if G >= threads else (1, threads)
+    cuts = (G, 1) if threads <= G else (1, threads)
     run(
         add,
         [(k, c) for k in even_slices(G, min(cuts[0], threads)) for c in even_slices(CG, cuts[1])],
@@ -69,7 +69,7 @@ def _mixed(
         np.matmul(kernels, source[images, ..., cells], out=there[images, ..., cells])
 
     N, L = len(maps), there.shape[3]
-    cuts = even_slices(L, 1 if N >= threads else threads)  # one image alone is cut too
+    cuts = even_slices(L, 1 if threads <= N else threads)  # one image alone is cut too
     run(write, [(n, l) for n in even_slices(N, threads) for l in cuts], threads)
     return mixed
 

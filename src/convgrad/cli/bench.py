@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from ..parallel import can_set_threads
 from .words import RIGHT, Misuse
 
 __all__ = ["HELP", "add_options", "add_to", "measured", "run"]
@@ -15,13 +15,17 @@ __all__ = ["HELP", "add_options", "add_to", "measured", "run"]
 HELP = "time the implementations on this machine, beside PyTorch where it is installed"
 
 _DESCRIPTION = """\
-Times forward and backward of every implementation on some layers, in rounds, and compares within
-each round with PyTorch's own CPU backward and with im2col. All layers take some minutes.
+Times the implementations in rounds and compares within each round. There are two tables:
+"rungs", forward and gradients of every implementation on small layers, one thread each, beside
+PyTorch's own CPU backward; and "layers", the whole backward pass of the fastest one on layers of
+real networks, beside PyTorch with and without oneDNN and im2col as it is usually taught, with
+the targets that it is held to. Either takes some minutes.
 """
 _EXAMPLES = """\
 examples:
-  OMP_NUM_THREADS=1 convgrad bench              all layers, one thread each
+  convgrad bench                                the rungs, all layers
   convgrad bench --layer tiny --layer 3×3 --rounds 5
+  convgrad bench --table layers --threads 2     the layers of real networks
   convgrad bench --json here.json               also keep the figures
 """
 
@@ -34,6 +38,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument(
+        "--table", choices=("rungs", "layers"), default="rungs", help="which (default rungs)"
+    )
     add_options(parser)
     parser.add_argument("--json", metavar="FILE", help="write the figures to this file too")
     parser.set_defaults(run=run)
@@ -43,6 +50,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=9, help="rounds a layer (default 9)")
     parser.add_argument(
         "--layer", action="append", metavar="LAYER", help="only this one; may be repeated"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=2, help="for the table of layers (default 2)"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="let slow implementations into the table of layers too"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no word on what is going on")
 
@@ -61,25 +74,33 @@ def run(options: argparse.Namespace) -> int:
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """The record of the layers asked for, once their table is printed."""
     # here, not above: torch takes seconds to import, and no other command needs it
-    from ..bench import LAYERS, measure_layers, table, without_torch
+    from ..bench import layers, rungs, without_torch
 
-    layers = options.layer or list(LAYERS)
-    unknown = [layer for layer in layers if layer not in LAYERS]
+    known = layers.TABLE if options.table == "layers" else rungs.LAYERS
+    chosen = options.layer or list(known)
+    unknown = [layer for layer in chosen if layer not in known]
     if unknown:
-        raise Misuse(f"there is no layer {unknown[0]!r}: there are {', '.join(LAYERS)}")
+        raise Misuse(f"there is no layer {unknown[0]!r}: there are {'; '.join(known)}")
     if options.rounds < 1:
         raise Misuse("--rounds must be at least 1")
+    if options.threads < 1:
+        raise Misuse("--threads must be at least 1")
 
     def say(line: str) -> None:
         if not options.quiet:
             print(line, file=sys.stderr, flush=True)
 
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        say("OMP_NUM_THREADS is not 1: NumPy's matrix products may use more threads than PyTorch,")
-        say("which is held to one; set it before the command for an even comparison")
-    record = measure_layers(layers, options.rounds, say)
-    print("\n".join(table(record["layers"])))
-    print("milliseconds, medians; × torch and × im2col compare the whole backward pass")
+    if not can_set_threads():
+        say("threadpoolctl is not installed: NumPy's matrix products may use more threads than")
+        say("PyTorch; set OMP_NUM_THREADS=1 before the command for an even comparison")
+    if options.table == "layers":
+        record = layers.measure_table(chosen, options.rounds, options.threads, options.all, say)
+        print("\n".join(layers.text(record)))
+        print("ms and × torch (PyTorch with oneDNN): medians over the rounds, whole backward pass")
+    else:
+        record = rungs.measure_layers(chosen, options.rounds, say)
+        print("\n".join(rungs.table(record["layers"])))
+        print("milliseconds, medians; × torch and × im2col compare the whole backward pass")
     if without_torch():
         print(without_torch())
     return record

@@ -1,0 +1,10 @@
+"""Measurements: ``convgrad bench``, and the tables that the book shows.
+
+:mod:`.rungs` climbs the ladder of implementations on small layers, one thread each;
+:mod:`.layers` holds ``fast`` against PyTorch on layers as they are used, several threads each.
+"""
+
+from .common import as_text, without_torch
+from .rungs import LAYERS, measure_layers, table
+
+__all__ = ["LAYERS", "as_text", "measure_layers", "table", "without_torch"]

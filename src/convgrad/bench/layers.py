@@ -1,0 +1,317 @@
+"""``fast`` against PyTorch on layers as networks have them, and against what it is meant to reach.
+
+The contestants do the whole backward pass of one layer, all three gradients, on the same
+number of threads.  Each is timed once a round, in a new order every round, and compared within
+the round; the medians over the rounds are kept.  Three things would spoil the comparison:
+
+* threads that spin.  The libraries behind NumPy and PyTorch keep their threads busy for a while
+  after a call, waiting for the next; so there is a pause and a call to warm up before each timing;
+* neighbours.  Before and after each round a fixed job is timed on all threads; where it took
+  much longer than it can, the round is thrown away (how many were is part of the record);
+* the first use of memory.  It costs milliseconds, and both sides pay for their results.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from statistics import geometric_mean, median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..api import IMPLEMENTATIONS
+from ..fast import explain_route
+from ..geometry import ConvGeometry
+from . import common, taught
+from .common import Operands, Task, even_threads, machine, peak_megabytes, seconds, significant
+
+__all__ = ["TABLE", "TARGETS", "Target", "measure_table", "targets", "text"]
+
+
+def _layer(C: int, size: int, O: int, kernel: int, N: int = 8, **options: Any) -> ConvGeometry:
+    return ConvGeometry(N=N, C=C, H=size, W=size, O=O, KH=kernel, KW=kernel, **options)
+
+
+TABLE: dict[str, ConvGeometry] = {
+    "7×7/2, 3→64 @224": _layer(3, 224, 64, 7, stride=2, padding=3),
+    "3×3, 64 @56": _layer(64, 56, 64, 3, padding=1),
+    "3×3, 128 @28": _layer(128, 28, 128, 3, padding=1),
+    "3×3, 256 @14": _layer(256, 14, 256, 3, padding=1),
+    "3×3, 512 @7": _layer(512, 7, 512, 3, padding=1),
+    "3×3/2, 128 @56": _layer(128, 56, 128, 3, stride=2, padding=1),
+    "1×1, 256→64 @56": _layer(256, 56, 64, 1),
+    "1×1, 256→1024 @14": _layer(256, 14, 1024, 1),
+    "depthwise 3×3, 144 @56": _layer(144, 56, 144, 3, padding=1, groups=144),
+    "depthwise 5×5/2, 240 @28": _layer(240, 28, 240, 5, stride=2, padding=2, groups=240),
+    "3×3 dilated 2, 256 @32": _layer(256, 32, 256, 3, N=2, padding=2, dilation=2),
+    "3×3, 32 groups, 128 @56": _layer(128, 56, 128, 3, padding=1, groups=32),
+}
+DEPTHWISE = [name for name in TABLE if name.startswith("depthwise")]
+DENSE = [name for name, layer in TABLE.items() if layer.groups == 1]
+THREE = [name for name, layer in TABLE.items() if layer.KH == 3 and name not in DEPTHWISE]
+
+PAUSE = 0.08  # seconds: longer than a waiting thread spins
+SLOW = 1.5  # seconds: who takes longer is timed in two rounds only
+NOISE = 1.2  # times what the fixed job takes undisturbed; beyond, the round does not count
+
+TAUGHT, ONEDNN, PLAIN = "im2col as taught", "torch", "torch without oneDNN"
+USUAL = ("fast", "im2col", TAUGHT)
+
+
+class Target(NamedTuple):
+    """One figure to be reached: what it is, its bound, and how it is found in a record."""
+
+    what: str
+    bound: float
+    at_most: bool
+    value: Callable[[dict[str, Any]], float]
+
+    def met(self, record: dict[str, Any]) -> bool:
+        value = self.value(record)
+        return value <= self.bound if self.at_most else value >= self.bound
+
+
+def _times_torch(record: dict[str, Any], layers: Iterable[str]) -> list[float]:
+    return [record["layers"][name]["contestants"]["fast"]["times_torch"] for name in layers]
+
+
+def _over_fast(record: dict[str, Any], whose: str, what: str, layers: Iterable[str]) -> list[float]:
+    rows = [record["layers"][name]["contestants"] for name in layers]
+    return [row[whose][what] / row["fast"][what] for row in rows]
+
+
+TARGETS = (
+    Target(
+        "time over PyTorch's, geometric mean of all layers",
+        1.25,
+        True,
+        lambda record: geometric_mean(_times_torch(record, TABLE)),
+    ),
+    Target(
+        "time over PyTorch's, worst dense layer",
+        1.5,
+        True,
+        lambda record: max(_times_torch(record, DENSE)),
+    ),
+    Target(
+        "time over PyTorch's, worst depthwise layer",
+        2.2,
+        True,
+        lambda record: max(_times_torch(record, DEPTHWISE)),
+    ),
+    Target(
+        "time of im2col as taught over fast's, geometric mean",
+        1.8,
+        False,
+        lambda record: geometric_mean(_over_fast(record, TAUGHT, "milliseconds", TABLE)),
+    ),
+    Target(
+        "peak memory of im2col over fast's, worst 3×3 layer",
+        4,
+        False,
+        lambda record: min(_over_fast(record, "im2col", "peak_megabytes", THREE)),
+    ),
+    Target(
+        "largest relative error of fast",
+        1e-6,
+        True,
+        lambda record: max(
+            row["contestants"]["fast"]["relative_error"] for row in record["layers"].values()
+        ),
+    ),
+)
+
+
+def measure_table(
+    layers: Iterable[str] = TABLE,
+    rounds: int = 9,
+    threads: int = 2,
+    everything: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """The named layers of :data:`TABLE`, measured: a record ready for JSON and :func:`text`.
+
+    ``everything`` lets the slow implementations take part too.  ``say`` is told what is next.
+    """
+    names = USUAL + tuple(n for n in IMPLEMENTATIONS if everything and n not in (*USUAL, "loops"))
+    record: dict[str, Any] = {"machine": machine(threads), "rounds": rounds, "layers": {}}
+    with even_threads(threads), Quiet(threads) as quiet:
+        for layer in layers:
+            say(f"measuring {layer}: {TABLE[layer].describe()}")
+            record["layers"][layer] = _measure(TABLE[layer], names, rounds, quiet)
+    return record
+
+
+def _measure(
+    geometry: ConvGeometry, names: Iterable[str], rounds: int, quiet: Quiet
+) -> dict[str, Any]:
+    operands = Operands(geometry)
+    tasks = {name: _ours(name, operands) for name in names}
+    if common.torch is not None:
+        backward = operands.torch_tasks()["backward"]
+        tasks[ONEDNN] = backward
+        tasks[PLAIN] = _without_onednn(backward)
+    slow = {name for name, task in tasks.items() if seconds(task) > SLOW}
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    ratios: dict[str, list[float]] = {name: [] for name in tasks}
+    kept = thrown = 0
+    while kept < rounds and thrown < 2 * rounds:
+        order = np.random.default_rng(kept + thrown).permutation(list(tasks))
+        timed = [str(name) for name in order if name not in slow or kept < 2]
+        before = quiet.now()
+        elapsed = {name: _timed(tasks[name]) for name in timed}
+        if not (before and quiet.now()):
+            thrown += 1
+            continue
+        kept += 1
+        for name, took in elapsed.items():
+            times[name].append(took)
+            if ONEDNN in elapsed:
+                ratios[name].append(took / elapsed[ONEDNN])
+    truth = _truth(operands)
+    return {
+        "geometry": geometry.as_dict(),
+        "route": explain_route(geometry).name,
+        "floor_megabytes": significant(_floor(operands) / 1e6),
+        "rounds_kept": kept,
+        "rounds_thrown_away": thrown,
+        "contestants": {
+            name: {
+                "milliseconds": significant(1e3 * _median(times[name])),
+                "times_torch": significant(_median(ratios[name])),
+                "relative_error": float(f"{_error(task(), truth):.2g}"),
+                **({} if name in (ONEDNN, PLAIN) else {"peak_megabytes": peak_megabytes(task)}),
+            }
+            for name, task in tasks.items()
+        },
+    }
+
+
+def _median(values: list[float]) -> float:
+    return median(values) if values else math.nan
+
+
+def _timed(task: Task) -> float:
+    time.sleep(PAUSE)
+    task()
+    return seconds(task)
+
+
+def _ours(name: str, operands: Operands) -> Task:
+    if name == TAUGHT:
+        g, x, weight = operands.grad_output, operands.x, operands.weight
+        return lambda: taught.backward(g, x, weight, operands.geometry)
+    return operands.tasks(IMPLEMENTATIONS[name])["backward"]
+
+
+def _without_onednn(task: Task) -> Task:
+    def plain() -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns of its own switch
+            with common.torch.backends.mkldnn.flags(enabled=False):
+                return task()
+
+    return plain
+
+
+# ---- how good, how much ----------------------------------------------------------------------
+
+
+def _truth(operands: Operands) -> list[np.ndarray]:
+    """The gradients summed in double precision."""
+    g, x, weight = (
+        array.astype(np.float64) for array in (operands.grad_output, operands.x, operands.weight)
+    )
+    rung, geometry = IMPLEMENTATIONS["fast"], operands.geometry
+    return [
+        rung.grad_input(g, weight, geometry),
+        rung.grad_weight(g, x, geometry),
+        rung.grad_bias(g, geometry),
+    ]
+
+
+def _error(found: Iterable[Any], truth: Iterable[np.ndarray]) -> float:
+    """The largest ‖found − true‖ / ‖true‖ of the gradients."""
+    return max(
+        float(np.linalg.norm(np.asarray(mine) - right) / np.linalg.norm(right))
+        for mine, right in zip(found, truth, strict=True)
+    )
+
+
+def _floor(operands: Operands) -> int:
+    """Bytes of what goes in and what comes out, which nobody can do without."""
+    into = operands.grad_output.nbytes + operands.x.nbytes + operands.weight.nbytes
+    return into + operands.x.nbytes + operands.weight.nbytes + 4 * operands.geometry.O
+
+
+# ---- an even and quiet machine ---------------------------------------------------------------
+
+
+class Quiet:
+    """A fixed job on all threads that tells whether a neighbour is busy."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._best = math.inf
+        rng = np.random.default_rng(0)
+        self._numbers = [rng.standard_normal(20_000) for _ in range(threads)]
+
+    def __enter__(self) -> Quiet:
+        self._pool = ThreadPoolExecutor(self._threads)
+        for _ in range(20):
+            self._best = min(self._best, seconds(self._job))
+        return self
+
+    def __exit__(self, *trouble: object) -> None:
+        self._pool.shutdown()
+
+    def now(self) -> bool:
+        """Whether the job takes about as long as it took at best; of three tries the fastest."""
+        fastest = min(seconds(self._job) for _ in range(3))
+        self._best = min(self._best, fastest)
+        return fastest <= NOISE * self._best
+
+    def _job(self) -> None:
+        for each in [self._pool.submit(_sort, numbers) for numbers in self._numbers]:
+            each.result()
+
+
+def _sort(numbers: np.ndarray) -> None:
+    """A few milliseconds of work on one core, which lets go of Python's lock."""
+    for _ in range(10):
+        np.sort(numbers)
+
+
+# ---- the table -------------------------------------------------------------------------------
+
+
+def text(record: dict[str, Any]) -> Iterator[str]:
+    """The measurements as people read them, and under them the targets."""
+    yield (f"{'layer':<26}{'contestant':<22}{'ms':>8}{'× torch':>9}{'peak MB':>9}{'error':>9}")
+    for name, layer in record["layers"].items():
+        for k, (who, row) in enumerate(layer["contestants"].items()):
+            peak = row.get("peak_megabytes")
+            yield (
+                f"{name if k == 0 else '':<26}{who:<22}{row['milliseconds']:>8g}"
+                f"{row['times_torch']:>9g}{'' if peak is None else f'{peak:g}':>9}"
+                f"{row['relative_error']:>9.0e}"
+            )
+        yield (
+            f"{'':<26}{layer['route']}; what goes in and out takes {layer['floor_megabytes']:g} MB;"
+            f" {layer['rounds_kept']} rounds, {layer['rounds_thrown_away']} thrown away"
+        )
+    if record["layers"].keys() == TABLE.keys():
+        yield ""
+        yield from targets(record)
+
+
+def targets(record: dict[str, Any]) -> Iterator[str]:
+    """Each target beside its figure."""
+    for target in TARGETS:
+        sign, verdict = "≤" if target.at_most else "≥", "met" if target.met(record) else "MISSED"
+        value = float(f"{target.value(record):.3g}")
+        yield f"{target.what:<54}{value:>9g}   {sign} {target.bound:<7g} {verdict}"
