@@ -33,9 +33,11 @@ from convgrad.checks import (
     random_geometry,
     random_operands,
 )
+from convgrad.checks.hypotheses import Operands
 from convgrad.mutants import MUTANTS, Mutant
 
 TARGETS = ("weight", "input", "bias")
+OPERANDS = ("x", "weight", "grad_output")
 
 
 def known(draw: Draw, target: str) -> dict:
@@ -607,6 +609,28 @@ def test_an_endless_answer_is_not_read_to_the_end():
 def test_a_near_miss_is_no_rounding():
     assert explain_difference(GW * (1 + 0.004 * np.sign(GW - 1)) + 0.0, GW).cause == "low_precision"
     assert explain_difference(GW * (1 + 0.02 * np.sign(GW - 1)) + 0.0, GW).cause == "unknown"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_operand_whose_gradient_it_is_need_not_be_given(target):
+    """The hypotheses of a gradient never ask for an operand that its sum has no use for."""
+    geometry = ConvGeometry(N=2, C=4, H=9, W=8, O=6, KH=2, KW=3, stride=(2, 1), padding=1, groups=2)
+    draw = random_operands(geometry, np.random.default_rng(22))
+    needed = {"weight": {"x", "grad_output"}, "input": {"weight", "grad_output"}}
+    some = {name: array for name, array in known(draw, target).items() if name not in OPERANDS}
+    some |= {name: getattr(draw, name) for name in needed.get(target, {"grad_output"})}
+    for mutant in MUTANTS.values():
+        if mutant.target == target and mutant.shows(geometry) and mutant.killed_by == "adjoint":
+            wrong = mutant(*draw.operands(target), draw.geometry)
+            told = explain_difference(wrong, right(draw, target), **some)
+            assert told == explain_difference(wrong, right(draw, target), **known(draw, target))
+
+
+def test_an_operand_that_is_not_given_is_no_none():
+    operands = Operands(x=[[1.0, 2.0]], weight=None)
+    assert_array_equal(operands.x, [[1.0, 2.0]])
+    with pytest.raises(LookupError, match=r"weight is asked for, but only \['x'\] are given"):
+        _ = operands.weight
 
 
 def test_hypotheses_do_not_overflow_where_the_operands_are_half():

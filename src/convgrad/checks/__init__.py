@@ -10,7 +10,7 @@ Three tools, each in a module of its own:
   to hide in.
 """
 
-from .draws import Draw, random_geometry, random_operands
+from .draws import Draw, one_thing_more, random_geometry, random_operands
 from .explain import CAUSES, Explanation, explain_difference, matching_causes
 from .laws import LAWS, Law, LawBroken, assert_adjoint, directional_difference
 
@@ -25,6 +25,7 @@ __all__ = [
     "directional_difference",
     "explain_difference",
     "matching_causes",
+    "one_thing_more",
     "random_geometry",
     "random_operands",
 ]

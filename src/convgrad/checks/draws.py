@@ -7,14 +7,15 @@ that sums are exact and ``==`` is the right comparison.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..geometry import PADDING_MODES, ConvGeometry
 
-__all__ = ["Draw", "random_geometry", "random_operands"]
+__all__ = ["Draw", "one_thing_more", "random_geometry", "random_operands"]
 
 
 class Draw(NamedTuple):
@@ -32,6 +33,44 @@ class Draw(NamedTuple):
             "input": (self.grad_output, self.weight),
             "bias": (self.grad_output,),
         }[target]
+
+
+# Nothing more than a kernel on an image, then one thing more, each alone;
+_STEPS: tuple[dict[str, Any], ...] = (
+    {},
+    {"N": 3},
+    {"C": 3, "O": 2},
+    {"stride": (2, 2)},
+    {"stride": (2, 3)},
+    {"padding": ((1, 1), (2, 2))},
+    {"padding": ((1, 0), (2, 1))},
+    {"dilation": (2, 2)},
+    {"dilation": (2, 3)},
+    {"C": 4, "O": 6, "groups": 2},
+    {"C": 3, "O": 3, "groups": 3},
+    {"H": 2, "W": 1, "padding": ((2, 1), (1, 2))},
+    # things that only matter together;
+    {"N": 2, "C": 3, "O": 4},
+    {"stride": (2, 3), "dilation": (3, 2)},
+    # and borders of copies
+    {"padding": ((1, 1), (2, 2)), "padding_mode": "reflect"},
+    {"padding": ((2, 2), (1, 1)), "padding_mode": "replicate"},
+    {"padding": ((1, 1), (2, 2)), "padding_mode": "circular"},
+)
+
+
+def one_thing_more(plain: ConvGeometry) -> Iterator[ConvGeometry]:
+    """``plain`` itself, then with one thing more each time; last, things that matter together.
+
+    So the first that a function fails on says what it lacks.  ``plain`` has one image, channel
+    and kernel, stride and dilation 1, no padding, and about 8×8 cells.
+
+    >>> plain = ConvGeometry(C=1, H=8, W=8, O=1, KH=3, KW=2)
+    >>> first, second, *rest = one_thing_more(plain)
+    >>> first == plain, second.N, rest[-1].padding_mode
+    (True, 3, 'circular')
+    """
+    return (replace(plain, **step) for step in _STEPS)
 
 
 def random_geometry(

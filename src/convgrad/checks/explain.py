@@ -255,9 +255,9 @@ def _answers_these_operands(array: np.ndarray, case: Case, sums: Sums) -> bool:
         "input": sums.grad_input,
         "output": sums.output,
     }
-    if case.target not in rules:
+    if sums.target not in rules:
         return False
-    again = rules[case.target]()
+    again = rules[sums.target]()
     return same(array, again) and not same(again, case.expected)
 
 
@@ -309,8 +309,8 @@ def _hypotheses(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
     yield from of_shape(array, case)
     yield from of_order(case)
     specific = {"weight": of_weight, "input": of_input, "bias": of_bias, "output": of_output}
-    if sums and case.target:
-        yield from specific[case.target](array, case, sums)
+    if sums:
+        yield from specific[sums.target](array, case, sums)
     yield from of_scale(array, case)
     yield from of_mirrors(case)
 

@@ -39,7 +39,7 @@ class Sums(Operands):
         if target != "output":  # a gradient takes the conjugate of the other operand
             wide |= {name: np.conj(wide[name]) for name in ("x", "weight") if name in wide}
         super().__init__(**wide)
-        self.geometry = geometry
+        self.geometry, self.target = geometry, target
         (self.top, _), (self.left, _) = geometry.padding
 
     def map(

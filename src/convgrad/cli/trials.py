@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Draw, random_geometry, random_operands
+from ..checks import Draw, one_thing_more, random_geometry, random_operands
 from ..geometry import ConvGeometry, GeometryError, Pair
 
 __all__ = ["FEATURES", "Limits", "Trial", "easy_to_hard", "smaller", "smallest"]
@@ -77,28 +77,6 @@ class Limits:
         return replace(geometry, **changed)
 
 
-# One thing more than a plain kernel on a plain image, each alone;
-_STEPS: tuple[dict[str, Any], ...] = (
-    {},
-    {"N": 3},
-    {"C": 3, "O": 2},
-    {"stride": (2, 2)},
-    {"stride": (2, 3)},
-    {"padding": ((1, 1), (2, 2))},
-    {"padding": ((1, 0), (2, 1))},
-    {"dilation": (2, 2)},
-    {"dilation": (2, 3)},
-    {"C": 4, "O": 6, "groups": 2},
-    {"C": 3, "O": 3, "groups": 3},
-    {"H": 2, "W": 1, "padding": ((2, 1), (1, 2))},
-    # things that only matter together;
-    {"N": 2, "C": 3, "O": 4},
-    {"stride": (2, 3), "dilation": (3, 2)},
-    # and borders of copies
-    {"padding": ((1, 1), (2, 2)), "padding_mode": "reflect"},
-    {"padding": ((2, 2), (1, 1)), "padding_mode": "replicate"},
-    {"padding": ((1, 1), (2, 2)), "padding_mode": "circular"},
-)
 _FORMS = ("whole", "quarters", "whole", "fortran")
 PLAIN = ConvGeometry(C=1, H=8, W=10, O=1, KH=3, KW=2)
 
@@ -106,7 +84,7 @@ PLAIN = ConvGeometry(C=1, H=8, W=10, O=1, KH=3, KW=2)
 def easy_to_hard(limits: Limits, count: int, seed: int, dtype: str = "float64") -> Iterator[Trial]:
     """``count`` trials: first one thing at a time, then everything mixed."""
     rng = np.random.default_rng(seed)
-    plain = list(dict.fromkeys(limits.within(replace(PLAIN, **step)) for step in _STEPS))
+    plain = list(dict.fromkeys(limits.within(geometry) for geometry in one_thing_more(PLAIN)))
     for k in range(count):
         if k < len(plain):
             yield Trial(plain[k], seed + k, dtype)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import itertools
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..checks import explain_difference, random_geometry
+from ..checks import explain_difference, one_thing_more, random_geometry
 from ..checks.compare import NotNumbers, numbers
 from ..geometry import ConvGeometry
 from .base import Exercise, Verdict
@@ -131,19 +131,6 @@ def _without_marks(text: str) -> str:
 
 # ---- sizes to try --------------------------------------------------------------------------
 
-# One thing more than a plain kernel on a plain image, each alone;
-_STEPS: tuple[dict[str, Any], ...] = (
-    {"N": 3},
-    {"C": 2, "O": 3},
-    {"stride": (2, 3)},
-    {"padding": ((1, 0), (2, 1))},
-    {"dilation": (2, 3)},
-    {"C": 4, "O": 6, "groups": 2},
-    # and things that only matter together
-    {"N": 2, "C": 3, "O": 4},
-    {"N": 2, "C": 2, "O": 3, "stride": (3, 2), "padding": ((0, 1), (2, 1)), "dilation": (1, 2)},
-)
-
 
 def geometries(
     rng: np.random.Generator,
@@ -155,9 +142,8 @@ def geometries(
     KH, KW = (int(k) for k in rng.permutation([2, 3]))
     H, W = (int(size) for size in rng.permutation([8, 9]))
     plain = ConvGeometry(C=1, H=H, W=W, O=1, KH=KH, KW=KW)
-    for step in ({}, *_STEPS):
-        geometry = replace(plain, **step)
-        if only(geometry):
+    for geometry in one_thing_more(plain):
+        if geometry.padding_mode == "zeros" and only(geometry):
             yield geometry
     for _ in range(mixed):
         yield random_geometry(rng, only, padding_modes=("zeros",))
