@@ -7,6 +7,8 @@ index may occur twice.  It is short and right; what it costs stands in the table
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..geometry import ConvGeometry
@@ -40,7 +42,8 @@ def _one_group(
     products = weight.reshape(len(weight), -1).T @ upstream  # r (l n)
     products = products.reshape(len(channel), -1, len(x)).transpose(2, 0, 1)  # n r l
     grad_padded = np.zeros_like(padded)
-    np.add.at(grad_padded, (slice(None), channel, row, column), products)
+    places: Any = (slice(None), channel, row, column)
+    np.add.at(grad_padded, places, products)
     (top, _), (left, _) = geometry.padding
     grad_input = grad_padded[:, :, top : top + geometry.H, left : left + geometry.W]
     return grad_input, grad_weight.reshape(weight.shape)
