@@ -19,16 +19,17 @@ PACKAGE = Path(convgrad.__file__).parent
 # package finds its place here first.  ``loops`` shares nothing with the others but the index map,
 # so that it can judge them.
 RUNGS = {"loops", "padding", "windows", "im2col", "correlate", "grouped"}
-CORE = {"geometry", "operands", *RUNGS}
+CORE = {"geometry", "memory", "operands", *RUNGS}
 KNOWS: dict[str, set[str]] = {
     "geometry": set(),
-    "operands": {"geometry"},
-    "loops": {"geometry"},
+    "memory": {"geometry"},
+    "operands": {"geometry", "memory"},
+    "loops": {"geometry", "memory"},
     "padding": {"geometry"},
-    "windows": {"geometry", "padding"},
-    "im2col": {"geometry", "padding", "windows"},
-    "correlate": {"geometry", "padding", "windows"},
-    "grouped": {"geometry", "operands", "padding", "windows", "correlate"},
+    "windows": {"geometry", "memory", "padding"},
+    "im2col": {"geometry", "memory", "padding", "windows"},
+    "correlate": {"geometry", "memory", "padding", "windows"},
+    "grouped": {"geometry", "memory", "operands", "padding", "windows", "correlate"},
     "api": CORE,
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},

@@ -35,7 +35,15 @@ from typing import Any
 
 import numpy as np
 
-from .api import Implementation, as_batch, flags, geometry_of, implementation_named, upstream
+from .api import (
+    Implementation,
+    as_batch,
+    flags,
+    geometry_of,
+    implementation_named,
+    require_room,
+    upstream,
+)
 from .geometry import ConvGeometry, ShapeError
 from .operands import common, finish, gradient_type, number_array, quiet
 
@@ -154,6 +162,9 @@ def double_backward(
     if ggx is not None and not batched:
         ggx = ggx[None]
     rule = implementation_named(implementation)
+    maps = [*["forward"] * 2 * want_output, *["grad_input"] * want_input]
+    maps += ["grad_weight"] * want_weight
+    require_room(rule, geometry, maps, x.itemsize)
 
     grad_grad_output = grad_input = grad_weight = None
     with quiet():

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from .api import as_batch, flags, implementation_named, upstream
+from .api import as_batch, flags, implementation_named, require_room, upstream
 from .geometry import (
     LARGEST,
     ConvGeometry,
@@ -267,6 +267,7 @@ def conv_transpose2d(
     for b in biases:
         geometry.require(bias=b)
     rule = implementation_named(implementation)
+    require_room(rule, geometry.conv, ["grad_input"], x.itemsize, geometry.describe())
     with quiet():
         y = cut(rule.grad_input(x, weight, geometry.conv), geometry)  # n o h v
         for b in biases:
@@ -313,6 +314,9 @@ def conv_transpose2d_backward(
     )
     grad_output = upstream(grad_output, geometry, batched)
     rule = implementation_named(implementation)
+    maps = ["grad_input"]  # what g is laid out to, as large as the image there
+    maps += [*["forward"] * want_input, *["grad_weight"] * want_weight]
+    require_room(rule, geometry.conv, maps, x.itemsize, geometry.describe())
     grad_input = grad_weight = grad_bias = None
     with quiet():
         if want_input or want_weight:
