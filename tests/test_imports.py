@@ -35,6 +35,7 @@ KNOWS: dict[str, set[str]] = {
     "transpose": CORE | {"api"},
     "examples": CORE,
     "ledger": CORE,
+    "tables": CORE | {"ledger"},
     "mutants": CORE | {"ledger", "examples"},
     "checks": CORE | {"ledger", "examples", "mutants"},
     "__init__": CORE | {"api", "second", "transpose", "examples"},
