@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from . import correlate, grouped, im2col, loops, memory, windows
-from .geometry import ConvGeometry, ShapeError
+from .geometry import ConvGeometry, ShapeError, shown
 from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = [
@@ -244,10 +244,13 @@ def flags(
     gradients: str = "(grad_input, grad_weight, grad_bias)",
 ) -> tuple[bool, ...]:
     """The three flags of output_mask; ``gradients`` names what they choose from."""
-    mask = output_mask.tolist() if isinstance(output_mask, np.ndarray) else output_mask
+    mask = output_mask
+    if isinstance(mask, np.ndarray) and mask.size == 3:
+        mask = mask.tolist()
     if not isinstance(mask, Sequence) or len(mask) != 3 or not all(map(_is_flag, mask)):
         raise ShapeError(
-            f"output_mask is {output_mask!r}: needed are three of True and False, for {gradients}"
+            f"output_mask is {shown(output_mask)}: needed are three of True and False, for "
+            f"{gradients}"
         )
     return tuple(map(bool, mask))
 
@@ -258,13 +261,14 @@ def _is_flag(value: Any) -> bool:
 
 def implementation_named(name: str | None) -> Implementation:
     """The entry of :data:`IMPLEMENTATIONS`, or the fastest."""
-    try:
-        return IMPLEMENTATIONS[FASTEST if name is None else name]
-    except (KeyError, TypeError):
+    if name is None:
+        name = FASTEST
+    if not isinstance(name, str) or name not in IMPLEMENTATIONS:
         raise ValueError(
-            f"implementation is {name!r}: use one of {', '.join(map(repr, IMPLEMENTATIONS))}, "
+            f"implementation is {shown(name)}: use one of {', '.join(map(repr, IMPLEMENTATIONS))}, "
             f"or None for the fastest, {FASTEST!r}"
-        ) from None
+        )
+    return IMPLEMENTATIONS[name]
 
 
 def require_room(

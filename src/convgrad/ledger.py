@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -32,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import windows
-from .geometry import ConvGeometry
+from .geometry import ConvGeometry, require_geometry, shown
 from .memory import require_memory
 from .operands import common, finish, gradient_type, number_array, quiet
 
@@ -100,6 +101,7 @@ def contributions(
     The list is made while it is read, so a layer of any size costs no memory.
     Raises :class:`ValueError` for another target or order.
     """
+    require_geometry(geometry)
     require_choice("target", target, TARGETS)
     require_choice("order", order, ORDERS)
     if target == "bias":
@@ -237,10 +239,17 @@ def kernel_share(
     >>> bool((sum(shares) == accumulate(d.geometry, "input", weight=weight, grad_output=g)).all())
     True
     """
+    require_geometry(geometry)
     arrays, dtype = ready("input", weight=weight, grad_output=grad_output)
     geometry.require(**arrays)
-    if isinstance(o, bool | np.bool_) or not hasattr(o, "__index__"):
-        raise TypeError(f"o is {o!r}: needed is the number of a kernel, 0 to {geometry.O - 1}")
+    try:
+        if isinstance(o, bool | np.bool_):
+            raise TypeError
+        o = operator.index(o)
+    except Exception:  # whatever its own __index__ says
+        raise TypeError(
+            f"o is {shown(o)}: needed is the number of a kernel, 0 to {geometry.O - 1}"
+        ) from None
     if not 0 <= o < geometry.O:
         raise IndexError(f"there is no kernel {o}: they are numbered 0 to {geometry.O - 1}")
     alone = replace(geometry, C=geometry.CG, O=1, groups=1)
@@ -285,4 +294,4 @@ def ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.ndar
 def require_choice(what: str, value: str, choices: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ValueError(f"{what} is {value!r}: use one of {known}")
+        raise ValueError(f"{what} is {shown(value)}: use one of {known}")

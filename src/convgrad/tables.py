@@ -33,7 +33,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from .geometry import LARGEST, ConvGeometry, GeometryError
+from . import memory
+from .geometry import LARGEST, ConvGeometry, GeometryError, require_geometry, shown
 from .ledger import ORDERS, TARGETS, Contribution, empty_gradient, ready, require_choice
 from .memory import require_memory
 from .operands import finish, quiet
@@ -80,6 +81,7 @@ def count(geometry: ConvGeometry, target: str = "weight", include_padding: bool 
     >>> count(a), count(a, include_padding=True), count(a, "bias")
     (4, 64, 4)
     """
+    require_geometry(geometry)
     require_choice("target", target, TARGETS)
     N, O, OH, OW = geometry.output_shape
     if target == "bias":
@@ -159,6 +161,7 @@ def _on_image(geometry: ConvGeometry) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _require_maps(geometry: ConvGeometry) -> None:
+    require_geometry(geometry)
     pairs = geometry.OH * geometry.KH + geometry.OW * geometry.KW
     require_memory(40 * pairs, "the index maps of this convolution need", _SMALLER)
 
@@ -235,26 +238,30 @@ class Listing:
             )
             return self._table(np.arange(steps.start, steps.stop, steps.step, self._dtype))
         try:
-            step = range(self._length)[operator.index(which)]
-        except TypeError:
+            step = operator.index(which)
+        except Exception:  # whatever its own __index__ says
             raise TypeError(
-                f"a listing has no item {which!r}: needed is a whole number or a slice"
+                f"a listing has no item {shown(which)}: needed is a whole number or a slice"
             ) from None
-        except IndexError:
+        if not -self._length <= step < self._length:
             raise IndexError(
-                f"there is no step {which}: this list has {self._length}, counted from 0"
-            ) from None
-        return self._table(np.array([step], self._dtype)).contribution(0)
+                f"there is no step {step}: this list has {self._length}, counted from 0"
+            )
+        return self._table(np.array([step % self._length], self._dtype)).contribution(0)
 
-    def blocks(self, size: int = _BLOCK) -> Iterator[Table]:
+    def blocks(self, size: int | None = None) -> Iterator[Table]:
         """The whole list as tables of at most ``size`` steps, one after the other.
+
+        None takes a size that is quick and needs little memory.
 
         >>> from convgrad.examples import example
         >>> [len(block) for block in Listing(example("B").geometry).blocks(size=50)]
         [50, 31]
         """
+        if size is None:
+            size = max(1, min(_BLOCK, int(memory.LIMIT // _STEP_BYTES)))
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ValueError(f"size is {size!r}: needed is a whole number of at least 1")
+            raise ValueError(f"size is {shown(size)}: needed is a whole number of at least 1")
         return (self[start : start + size] for start in range(0, self._length, int(size)))
 
     # ---- from the number of a step to its indices ----------------------------------------

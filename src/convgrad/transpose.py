@@ -42,6 +42,7 @@ from .geometry import (
     as_borders,
     as_integer,
     as_pair,
+    as_shape,
     short,
 )
 from .operands import common, finish, gradient_type, number_array, quiet
@@ -88,7 +89,8 @@ class TransposedGeometry:
         ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(C, O/groups, KH, KW)``.
         Raises :class:`ShapeError` for shapes, :class:`GeometryError` for numbers that do not fit.
         """
-        x_shape, weight_shape = tuple(x_shape), tuple(weight_shape)
+        x_shape = as_shape("x", x_shape, "(N, C, H, W)")
+        weight_shape = as_shape("weight", weight_shape, "(C, O/groups, KH, KW)")
         _check_shapes(x_shape, weight_shape)
         stride, dilation = as_pair("stride", stride), as_pair("dilation", dilation)
         groups = as_integer("groups", groups, least=1)

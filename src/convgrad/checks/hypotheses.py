@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..geometry import ConvGeometry
+from ..geometry import ConvGeometry, require_geometry, shown
+from ..operands import number_array
 
 __all__ = ["MOST_TRIED", "Case", "Hypothesis", "group_rule", "nearest", "unconjugated"]
 
@@ -45,11 +46,24 @@ class Case:
         cls, expected, *, geometry=None, target=None, x=None, weight=None, grad_output=None
     ) -> Case:
         names = {"output": "output", None: "array"}
-        if target not in (None, "output", "weight", "input", "bias"):
-            raise ValueError(f"target is {target!r}: use 'weight', 'input', 'bias' or 'output'")
+        if target is not None and (
+            not isinstance(target, str) or target not in ("output", "weight", "input", "bias")
+        ):
+            raise ValueError(
+                f"target is {shown(target)}: use 'weight', 'input', 'bias' or 'output'"
+            )
         name = names.get(target, f"grad_{target}")
-        arrays = (None if a is None else np.asarray(a) for a in (x, weight, grad_output))
-        return cls(np.asarray(expected), name, geometry, target, *arrays)
+        if geometry is not None:
+            require_geometry(geometry)
+        operands = {"x": x, "weight": weight, "grad_output": grad_output}
+        arrays = (None if a is None else _array(key, a) for key, a in operands.items())
+        return cls(_array("expected", expected), name, geometry, target, *arrays)
+
+
+def _array(name, value) -> np.ndarray:
+    """``value`` as it is, once it has been seen to hold numbers."""
+    number_array(name, value)
+    return np.asarray(value)
 
 
 def nearest(array: np.ndarray, shares: np.ndarray) -> int | None:
