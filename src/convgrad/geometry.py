@@ -552,7 +552,7 @@ def shown(value: Any) -> str:
     """Whatever somebody gave, as a message may repeat it: on one line, and not too long.
 
     >>> shown("wide" * 50)
-    "'widewidewidewidewidewidewidewidewidewidewidewidewidewidewid … dewidewidewidewide'"
+    "'widewidewidewidewidewidewidewidewidewidewidewidewidewidewid … idewidewidewidewide'"
     """
     try:
         text = " ".join(repr(value).split())

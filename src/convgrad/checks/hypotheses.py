@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..geometry import ConvGeometry, require_geometry, shown
+from ..memory import require_memory
 from ..operands import number_array
 
 __all__ = ["MOST_TRIED", "Case", "Hypothesis", "group_rule", "nearest", "unconjugated"]
@@ -61,8 +62,9 @@ class Case:
 
 
 def _array(name, value) -> np.ndarray:
-    """``value`` as it is, once it has been seen to hold numbers."""
-    number_array(name, value)
+    """``value`` as it is, once it has been seen to hold numbers, not too many to look at."""
+    size = 8 * number_array(name, value).size
+    require_memory(size, f"looking at every cell of {name} needs", "explain a part of it")
     return np.asarray(value)
 
 
