@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 PORT   ?= 8000
+DRAWS  ?= 3000
 RUN    := .venv/bin/python
 
 # A PYTHONPATH from elsewhere would put other packages before the pinned ones.
@@ -10,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast lint format book lab bench dist setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book lab bench dist setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -25,6 +26,9 @@ test: setup ## everything that proves the project: package, JavaScript, book, br
 
 test-fast: setup ## the laws, without book and browser: under two minutes
 	@$(RUN) -m tools.test --fast
+
+fuzz: setup ## arbitrary arguments by the thousand (DRAWS=3000, SEED=… to repeat a run)
+	@$(RUN) -m tools.fuzz --draws=$(DRAWS) $(if $(SEED),--seed=$(SEED))
 
 lint: setup ## ruff and mypy over the Python, tsc over the JavaScript
 	@$(RUN) -m ruff check .

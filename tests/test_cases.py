@@ -15,6 +15,7 @@ from strategies import integers
 from convgrad import (
     IMPLEMENTATIONS,
     ConvGeometry,
+    MemoryLimitError,
     api,
     conv2d,
     conv2d_backward,
@@ -406,3 +407,13 @@ def test_check_im2col_size():
     assert column_numbers(ConvGeometry(**sizes)) == 2_257_920_000 > 2**31 - 1
     reported = ConvGeometry(N=256, C=32, H=256, W=256, O=1, KH=64, KW=64)
     assert column_numbers(reported) == 1_249_869_037_568
+    for geometry, size in ((ConvGeometry(**sizes), "1[01] GB"), (reported, "5 TB")):
+        # one stored number each: nothing is made, neither here nor by the refusal
+        shapes = geometry.x_shape, geometry.weight_shape, geometry.output_shape
+        x, weight, g = (np.broadcast_to(np.float32(1), shape) for shape in shapes)
+        arguments = {"padding": geometry.padding, "implementation": "im2col"}
+        refusal = f"'im2col' on .* needs {size}, the limit is 4 GB"
+        with pytest.raises(MemoryLimitError, match=refusal):
+            conv2d(x, weight, **arguments)
+        with pytest.raises(MemoryLimitError, match=refusal):
+            conv2d_backward(g, x, weight, **arguments)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -691,6 +692,34 @@ def test_csv_and_json_hold_every_contribution(target, order, capsys):
     gradient = conv2d_backward(g, x, weight, groups=2)[which]
     for cell, total in sums.items():
         assert gradient[cell] == total
+
+
+def test_a_summary_counts_by_tap_and_by_cell(capsys):
+    assert main(["ledger", "--example", "C", "--summary"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    geometry = example("C").geometry
+    every = Counter(each.target[2:] for each in ledger.contributions(geometry, "weight"))
+    assert f"{sum(every.values())} products" in lines[1]
+    table = [[int(number) for number in line.split()] for line in lines if line.startswith("  ")]
+    taps, cells = table[: geometry.KH], table[geometry.KH :]
+    for (i, j), number in every.items():
+        assert taps[i][j] == number
+    reads = Counter(
+        each.cell
+        for each in ledger.contributions(geometry, "input")
+        if (each.n, each.o, each.c) == (0, 0, 0)
+    )
+    assert len(cells) == geometry.H
+    for row, col in np.ndindex(geometry.H, geometry.W):
+        assert cells[row][col] == reads[row, col]  # 0 for the leftover, which nothing reads
+
+
+def test_a_summary_of_a_large_layer_says_the_range(capsys):
+    assert main(["ledger", "--example", "F", "--summary"]) == 0
+    out = capsys.readouterr().out
+    assert "3611820032 products" in out
+    assert "56×56 numbers, 4 to 9, 8.79 on average" in out
+    assert main(["ledger", "--example", "B", "--summary", "--cell", "0,0,0,0"]) == 2
 
 
 def test_a_long_table_is_cut_and_says_so(capsys):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import chromium, lab, serve
+from tools import chromium, fuzz, lab, serve
 from tools import node as nodes
 from tools import test as runner
 
@@ -340,6 +340,25 @@ def test_the_lock_file_names_no_address():
     assert lock["packages"]
     assert not [name for name, entry in lock["packages"].items() if "resolved" in entry]
     assert all("integrity" in entry for name, entry in lock["packages"].items() if name)
+
+
+def test_a_run_of_fuzz_can_be_repeated(monkeypatch, capsys):
+    """The seed that is printed is the one that is used, and giving it gives the same call."""
+    calls = []
+
+    def note(words, **options):
+        calls.append((words, options["env"]["FUZZ_DRAWS"]))
+        return subprocess.CompletedProcess(words, 1)
+
+    monkeypatch.setattr(subprocess, "run", note)
+    assert fuzz.main(["--draws", "12"]) == 1
+    out, err = capsys.readouterr()
+    again = re.search(r"the same again: python -m tools\.fuzz (.*)", out)[1]
+    assert again in err
+    assert fuzz.main(again.split()) == 1
+    assert calls[0] == calls[1]
+    assert calls[0][1] == "12"
+    assert any(word.startswith("--hypothesis-seed=") for word in calls[0][0])
 
 
 def test_every_make_word_has_its_line_of_help():

@@ -37,6 +37,8 @@ CORE_TESTS = [
         "errors",
         "api",
         "ledger",
+        "tables",
+        "memory",
         "mutants",
         "checks",
         "exercises",

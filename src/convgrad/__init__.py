@@ -16,6 +16,7 @@ from .api import IMPLEMENTATIONS, Implementation, conv2d, conv2d_backward
 from .examples import example
 from .geometry import ConvGeometry, GeometryError, ShapeError
 from .grouped import per_sample_weight_gradients
+from .memory import MemoryLimitError
 from .second import double_backward
 from .transpose import conv_transpose2d, conv_transpose2d_backward
 
@@ -24,6 +25,7 @@ __all__ = [
     "ConvGeometry",
     "GeometryError",
     "Implementation",
+    "MemoryLimitError",
     "ShapeError",
     "conv2d",
     "conv2d_backward",

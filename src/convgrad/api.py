@@ -34,8 +34,8 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import correlate, fast, grouped, im2col, loops, windows
-from .geometry import Border, ConvGeometry, ShapeError, Step
+from . import correlate, fast, grouped, im2col, loops, memory, windows
+from .geometry import Border, ConvGeometry, ShapeError, Step, shown
 from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "flags",
     "geometry_of",
     "implementation_named",
+    "require_room",
     "upstream",
 ]
 
@@ -69,12 +70,14 @@ class Implementation:
     grad_input: Callable[..., np.ndarray]
     grad_weight: Callable[..., np.ndarray]
     grad_bias: Callable[..., np.ndarray]
+    # how many numbers each map keeps at once; see convgrad.memory
+    working_set: Callable[[ConvGeometry], memory.WorkingSet] | None = None
 
     @classmethod
     def of(cls, module: ModuleType, trades: str) -> Implementation:
         name = module.__name__.rpartition(".")[2]
         rules = (module.forward, module.grad_input, module.grad_weight, module.grad_bias)
-        return cls(name, trades, *rules)
+        return cls(name, trades, *rules, working_set=module.working_set)
 
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
@@ -115,7 +118,9 @@ def conv2d(
     Returns y, (N, O, OH, OW), or (O, OH, OW) for one image.  Its type is NumPy's common type of
     the operands, integers and booleans counting as float64; float16 is summed in float32.
     Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do not fit,
-    ValueError for an unknown implementation, TypeError for arrays that hold no numbers.
+    ValueError for an unknown implementation, TypeError for arrays that hold no numbers; and
+    :class:`MemoryLimitError` (a ValueError too) where more memory would be needed than
+    ``convgrad.memory.LIMIT`` allows.
 
     >>> conv2d([[[[1, 2, 3], [4, 5, 6], [6, 7, 8]]]], [[[[1, 1], [2, 2]]]])
     array([[[[21., 27.],
@@ -127,8 +132,10 @@ def conv2d(
     geometry = geometry_of(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     for b in biases:
         geometry.require(bias=b)
+    rule = implementation_named(implementation)
+    require_room(rule, geometry, ["forward"], x.itemsize)
     with quiet():
-        y = implementation_named(implementation).forward(x, weight, geometry)  # n o p q
+        y = rule.forward(x, weight, geometry)  # n o p q
         for b in biases:
             y = y + b[:, None, None]
         return finish(y if batched else y[0], dtype)
@@ -200,6 +207,8 @@ def conv2d_backward(
     geometry = geometry_of(x, weight, batched, stride, padding, dilation, groups, padding_mode)
     grad_output = upstream(grad_output, geometry, batched)
     rule = implementation_named(implementation)
+    maps = [*["grad_input"] * want_input, *["grad_weight"] * want_weight]
+    require_room(rule, geometry, maps, x.itemsize)
     grad_input = grad_weight = grad_bias = None
     with quiet():
         # conj() is the array itself where it is real
@@ -275,10 +284,13 @@ def flags(
     gradients: str = "(grad_input, grad_weight, grad_bias)",
 ) -> tuple[bool, ...]:
     """The three flags of output_mask; ``gradients`` names what they choose from."""
-    mask = output_mask.tolist() if isinstance(output_mask, np.ndarray) else output_mask
+    mask = output_mask
+    if isinstance(mask, np.ndarray) and mask.size == 3:
+        mask = mask.tolist()
     if not isinstance(mask, Sequence) or len(mask) != 3 or not all(map(_is_flag, mask)):
         raise ShapeError(
-            f"output_mask is {output_mask!r}: needed are three of True and False, for {gradients}"
+            f"output_mask is {shown(output_mask)}: needed are three of True and False, for "
+            f"{gradients}"
         )
     return tuple(map(bool, mask))
 
@@ -289,10 +301,28 @@ def _is_flag(value: Any) -> bool:
 
 def implementation_named(name: str | None) -> Implementation:
     """The entry of :data:`IMPLEMENTATIONS`, or the fastest."""
-    try:
-        return IMPLEMENTATIONS[FASTEST if name is None else name]
-    except (KeyError, TypeError):
+    if name is None:
+        name = FASTEST
+    if not isinstance(name, str) or name not in IMPLEMENTATIONS:
         raise ValueError(
-            f"implementation is {name!r}: use one of {', '.join(map(repr, IMPLEMENTATIONS))}, "
+            f"implementation is {shown(name)}: use one of {', '.join(map(repr, IMPLEMENTATIONS))}, "
             f"or None for the fastest, {FASTEST!r}"
-        ) from None
+        )
+    return IMPLEMENTATIONS[name]
+
+
+def require_room(
+    rule: Implementation,
+    geometry: ConvGeometry,
+    maps: Sequence[str],
+    itemsize: int,
+    words: str | None = None,
+) -> None:
+    """Refuse what needs more than :data:`convgrad.memory.LIMIT`, and name an entry that fits.
+
+    Arguments as for :func:`convgrad.memory.require_room`.
+    """
+    # the fastest first, then the ladder from its upper end; the loops would take days
+    names = [FASTEST, *(name for name in reversed(IMPLEMENTATIONS) if name != "loops")]
+    others = (IMPLEMENTATIONS[name] for name in names)
+    memory.require_room(rule, others, geometry, maps, itemsize, words)

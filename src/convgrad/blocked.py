@@ -17,10 +17,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .geometry import ConvGeometry
-from .padding import fold_border, pad, with_border
+from .memory import WorkingSet
+from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
 
-__all__ = ["forward", "grad_input", "grad_weight"]
+__all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
 BLOCK = 2_000_000  # bytes of columns: about the cache that a core has to itself
 LEAST = 392  # windows: with fewer, a matrix product spends its time on the other operand
@@ -88,9 +89,7 @@ def grad_weight(
             np.matmul(upstream, seen.swapaxes(1, 2), out=product)  # k o r
             mine += product.reshape(mine.shape)
 
-    # so many parts that a product stays in the cache, and as many for every thread
-    turns = math.ceil(grad.nbytes / (BLOCK * threads))
-    run(add, parts(geometry, turns * threads), threads)
+    run(add, summed(geometry, threads, grad.itemsize), threads)
     return grad
 
 
@@ -127,8 +126,14 @@ def gather(
     """grad_input as the convolution of g with the kernels turned by 180°, channels exchanged."""
     by_group = weight.reshape(geometry.groups, geometry.OG, *weight.shape[1:])  # k o c i j
     turned = by_group.swapaxes(1, 2)[..., ::-1, ::-1]  # k c o i j
+    search = turned_round(geometry)
+    return forward(grad_output, turned.reshape(search.weight_shape), search, threads)
+
+
+def turned_round(geometry: ConvGeometry) -> ConvGeometry:
+    """The sizes of the convolution that gathers grad_input: g searched with the turned kernels."""
     reach = [span - 1 for span in geometry.span]
-    search = ConvGeometry(
+    return ConvGeometry(
         N=geometry.N,
         C=geometry.O,
         H=geometry.OH,
@@ -144,7 +149,6 @@ def gather(
         dilation=geometry.dilation,
         groups=geometry.groups,
     )
-    return forward(grad_output, turned.reshape(search.weight_shape), search, threads)
 
 
 def scatter(
@@ -165,13 +169,7 @@ def scatter(
             np.matmul(mine, upstream, out=product)  # k r l
             add_back(product, block, part, grad, geometry)
 
-    # what two taps add to one cell must come from one thread: so by images, or by channels
-    if threads <= geometry.N:
-        pieces = [(images, everything(geometry)) for images in even_slices(geometry.N, threads)]
-    else:
-        cuts = parts(geometry, threads, cut_taps=False)
-        pieces = [(slice(0, geometry.N), part) for part in cuts]
-    run(add, pieces, threads)
+    run(add, scattered(geometry, threads), threads)
     return grad
 
 
@@ -265,8 +263,7 @@ def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> 
 
     Small images share a block, large ones are cut into rows.
     """
-    taps = size(part.groups) * size(part.channels) * size(part.taps) * geometry.KW
-    rows = max(BLOCK // (taps * itemsize), LEAST) // geometry.OW
+    rows = max(BLOCK // (_taps(part, geometry) * itemsize), LEAST) // geometry.OW
     if rows >= geometry.OH:
         together = even_slices(size(images), math.ceil(size(images) / (rows // geometry.OH)))
         for some in together:
@@ -292,6 +289,20 @@ def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Par
     return [whole._replace(taps=some) for some in even_slices(taps.stop, count)]
 
 
+def summed(geometry: ConvGeometry, threads: int, itemsize: int) -> list[Part]:
+    """The parts of grad_weight: so small that a product stays in the cache, as many per thread."""
+    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (BLOCK * threads))
+    return parts(geometry, turns * threads)
+
+
+def scattered(geometry: ConvGeometry, threads: int) -> list[tuple[slice, Part]]:
+    """The pieces of grad_input, by images or by channels: no two threads may add to one cell."""
+    if threads <= geometry.N:
+        return [(images, everything(geometry)) for images in even_slices(geometry.N, threads)]
+    whole = slice(0, geometry.N)
+    return [(whole, part) for part in parts(geometry, threads, cut_taps=False)]
+
+
 def channels_of(part: Part, geometry: ConvGeometry) -> slice:
     """The channels of x that this part reads (it has several groups, or one cut, never both)."""
     first, last = part.groups.start, part.groups.stop - 1
@@ -300,3 +311,58 @@ def channels_of(part: Part, geometry: ConvGeometry) -> slice:
 
 def size(some: slice) -> int:
     return some.stop - some.start
+
+
+# ---- how much of it at once ------------------------------------------------------------------
+
+
+def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
+    """The results, and for every thread one block; counted for double precision."""
+    inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
+    padded = 0 if inner is geometry else padded_numbers(geometry)
+    if can_gather(geometry):
+        turned = math.prod(geometry.weight_shape)
+        grad_input = turned + _forward_numbers(turned_round(inner), threads)
+    else:
+        images, part = scattered(inner, threads)[0]
+        block, places = _first_block(inner, part, images)
+        copied = geometry.O * places if size(block.images) > 1 else 0
+        grad_input = math.prod(inner.x_shape) + threads * (_taps(part, inner) * places + copied)
+    part = summed(inner, threads, itemsize=8)[0]
+    block, places = _first_block(inner, part, slice(0, inner.N))
+    product = geometry.OG * _taps(part, inner)
+    copied = geometry.O * places if size(block.images) > 1 else 0
+    at_work = _columns_numbers(inner, part, block, places) + product + copied
+    return WorkingSet(
+        forward=padded + _forward_numbers(inner, threads),
+        grad_input=grad_input + folded_numbers(geometry),
+        grad_weight=padded + math.prod(geometry.weight_shape) + threads * at_work,
+    )
+
+
+def _forward_numbers(geometry: ConvGeometry, threads: int) -> int:
+    part = everything(geometry)
+    block, places = _first_block(geometry, part, slice(0, geometry.N))
+    product = geometry.O * places if size(block.images) > 1 else 0
+    at_work = _columns_numbers(geometry, part, block, places) + product
+    return math.prod(geometry.output_shape) + threads * at_work
+
+
+def _columns_numbers(geometry: ConvGeometry, part: Part, block: Block, places: int) -> int:
+    """A block of columns, and the patch that they are read from where that is a copy."""
+    patch = 0
+    if geometry.padding != ((0, 0), (0, 0)):
+        rows = geometry.stride[0] * (size(block.rows) - 1) + geometry.span[0]
+        channels = size(part.groups) * size(part.channels)
+        patch = size(block.images) * channels * rows * geometry.padded_size[1]
+    return _taps(part, geometry) * places + patch
+
+
+def _first_block(geometry: ConvGeometry, part: Part, images: slice) -> tuple[Block, int]:
+    """The first block, as large as any, and how many windows it has."""
+    block = next(blocks(geometry, part, images, itemsize=8))
+    return block, size(block.images) * size(block.rows) * geometry.OW
+
+
+def _taps(part: Part, geometry: ConvGeometry) -> int:
+    return size(part.groups) * size(part.channels) * size(part.taps) * geometry.KW

@@ -10,10 +10,14 @@ of g, with the leftover of the size formula as its ``output_padding``.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from . import windows
 from .geometry import ConvGeometry
-from .padding import fold_border
+from .memory import WorkingSet
+from .padding import fold_border, folded_numbers, padded_numbers
 from .windows import forward, grad_bias, reach, split_groups
 
 __all__ = [
@@ -23,6 +27,7 @@ __all__ = [
     "grad_input",
     "grad_weight",
     "swapped",
+    "working_set",
 ]
 
 
@@ -104,3 +109,27 @@ def conv_transpose(
             N, G, geometry.CG, geometry.OH, geometry.OW
         )
     return spread
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """The padded image and the result; for grad_input one tap at a time, two as they change."""
+    one_tap = geometry.N * geometry.C * geometry.OH * geometry.OW
+    laid = min(2, geometry.KH * geometry.KW) * one_tap
+    return WorkingSet(
+        forward=windows.working_set(geometry).forward,
+        grad_input=padded_numbers(geometry) + max(laid, folded_numbers(geometry)),
+        grad_weight=_search_numbers(geometry),
+    )
+
+
+def _search_numbers(geometry: ConvGeometry) -> int:
+    """How many numbers grad_weight makes."""
+    if geometry.N == 0:
+        return math.prod(geometry.weight_shape)
+    search = swapped(geometry)
+    numbers = windows.working_set(search).forward
+    if geometry.groups > 1 and geometry.N > 1:  # images and channels are put in order,
+        numbers += math.prod(geometry.x_shape)
+    elif geometry.groups > 1 and geometry.CG > 1 and geometry.padding == ((0, 0), (0, 0)):
+        numbers += math.prod(search.output_shape)  # or the result of a single image is
+    return numbers

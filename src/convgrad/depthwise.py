@@ -19,10 +19,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from .geometry import ConvGeometry
-from .padding import fold_border, pad, with_border
+from .memory import WorkingSet
+from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
 
-__all__ = ["forward", "grad_input", "grad_weight"]
+__all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
 CHUNK = 500_000  # bytes of padded images that are worked on together: they stay in the cache
 
@@ -100,6 +101,23 @@ def grad_input(
 
     run(write, lines.some_channels(grad.itemsize), threads)
     return grad if inner is geometry else fold_border(grad, geometry)
+
+
+def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
+    """The results, and for every thread one chunk of lines; counted for double precision."""
+    inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
+    padded = 0 if inner is geometry else padded_numbers(geometry)
+    lines = Lines(inner)
+    channels, images = (each[0].stop for each in (lines.some_channels(8), lines.some_images(8)))
+    outputs = channels * images * lines.rows * lines.columns
+    inputs = math.prod(inner.stride) * outputs
+    moved = inputs if math.prod(inner.stride) > 1 else 0
+    return WorkingSet(
+        forward=padded + math.prod(inner.output_shape) + threads * (inputs + moved + 2 * outputs),
+        grad_input=math.prod(inner.x_shape)
+        + max(threads * (inputs + moved + 2 * outputs), folded_numbers(geometry)),
+        grad_weight=padded + math.prod(inner.weight_shape) + threads * (inputs + moved + outputs),
+    )
 
 
 class Lines:

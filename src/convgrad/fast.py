@@ -23,10 +23,19 @@ import numpy as np
 
 from . import blocked, depthwise, pointwise
 from .geometry import ConvGeometry
+from .memory import WorkingSet
 from .parallel import thread_count
 from .windows import grad_bias
 
-__all__ = ["Route", "explain_route", "forward", "grad_bias", "grad_input", "grad_weight"]
+__all__ = [
+    "Route",
+    "explain_route",
+    "forward",
+    "grad_bias",
+    "grad_input",
+    "grad_weight",
+    "working_set",
+]
 
 SMALL = 2_000_000  # products: fewer are added up before a second thread has started
 
@@ -125,3 +134,8 @@ def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeomet
     if way is depthwise and not np.isfinite(weight).all():
         way = blocked  # an infinite weight would meet the zeros between the rows
     return way.grad_input(grad_output, weight, geometry, threads)
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """What the route keeps at once, on all its threads."""
+    return _MODULES[_choose(geometry).name].working_set(geometry, _threads(geometry)[0])

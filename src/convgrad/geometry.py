@@ -29,7 +29,10 @@ __all__ = [
     "as_borders",
     "as_integer",
     "as_pair",
+    "as_shape",
+    "require_geometry",
     "short",
+    "shown",
 ]
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
@@ -117,7 +120,7 @@ class ConvGeometry:
         self._check_groups()
         if not isinstance(self.padding_mode, str) or self.padding_mode not in PADDING_MODES:
             raise GeometryError(
-                f"padding_mode is {self.padding_mode!r}: "
+                f"padding_mode is {shown(self.padding_mode)}: "
                 f"use one of {', '.join(map(repr, PADDING_MODES))}"
             )
         put(self, "padding", self._normal_padding(self.padding))
@@ -145,15 +148,16 @@ class ConvGeometry:
         ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(O, C/groups, KH, KW)``.
         Raises :class:`ShapeError` for other ranks or for channels that do not fit.
         """
-        x_shape, weight_shape = tuple(x_shape), tuple(weight_shape)
+        x_shape = as_shape("x", x_shape, "(N, C, H, W)")
+        weight_shape = as_shape("weight", weight_shape, "(O, C/groups, KH, KW)")
         if len(x_shape) != 4:
             raise ShapeError(
-                f"x has {len(x_shape)} axes, shape {x_shape}: needed are 4, (N, C, H, W); "
+                f"x has {len(x_shape)} axes, shape {shown(x_shape)}: needed are 4, (N, C, H, W); "
                 "reshape it, for one grey image with x[None, None]"
             )
         if len(weight_shape) != 4:
             raise ShapeError(
-                f"weight has {len(weight_shape)} axes, shape {weight_shape}: needed are 4, "
+                f"weight has {len(weight_shape)} axes, shape {shown(weight_shape)}: needed are 4, "
                 "(O, C/groups, KH, KW); reshape it, for one kernel with weight[None, None]"
             )
         geometry = cls(
@@ -167,9 +171,10 @@ class ConvGeometry:
             groups=groups,
             padding_mode=padding_mode,
         )
-        if weight_shape[1] != geometry.CG:
+        CG = as_integer("input channels per group", weight_shape[1], least=1)
+        if CG != geometry.CG:
             raise ShapeError(
-                f"weight has {weight_shape[1]} input channels per group, shape {weight_shape}: "
+                f"weight has {CG} input channels per group, shape {weight_shape}: "
                 f"x has C = {geometry.C} channels in {geometry.groups} group(s), so "
                 f"{geometry.CG} were needed; change the weight's second axis or groups"
             )
@@ -378,7 +383,7 @@ class ConvGeometry:
             return (0, 0), (0, 0)
         if padding != "same":
             raise GeometryError(
-                f"padding is {padding!r}: use 'same', 'valid', an int, a pair, "
+                f"padding is {shown(padding)}: use 'same', 'valid', an int, a pair, "
                 "or ((top, bottom), (left, right))"
             )
         if self.stride != (1, 1):
@@ -468,15 +473,36 @@ def _image_index(index: np.ndarray, size: int, padding_mode: str) -> np.ndarray:
     return np.where((index < 0) | (index >= size), -1, index)
 
 
+def as_shape(name: str, value: Any, letters: str) -> tuple[Any, ...]:
+    """The shape of an array as a tuple; its length and its sizes are not looked at."""
+    value = _plain(value)
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
+        raise ShapeError(
+            f"the shape of {name} is {shown(value)}: needed are four sizes, {letters}; if this is "
+            f"the array itself, pass {name}.shape"
+        )
+    return tuple(value)
+
+
+def require_geometry(value: Any) -> ConvGeometry:
+    """The geometry that came, if it is one."""
+    if not isinstance(value, ConvGeometry):
+        raise TypeError(
+            f"geometry is {shown(value)}: needed is a ConvGeometry, such as "
+            "ConvGeometry.of(x.shape, weight.shape, stride, padding)"
+        )
+    return value
+
+
 def as_integer(name: str, value: Any, least: int, hint: str = "") -> int:
     """A whole number from ``least`` on; ``hint`` says how to mend a smaller one."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
         number = operator.index(value)
-    except TypeError:
+    except Exception:  # whatever its own __index__ says
         raise GeometryError(
-            f"{name} is {value!r}: needed is a whole number of at least {least}"
+            f"{name} is {shown(value)}: needed is a whole number of at least {least}"
         ) from None
     if number < least:
         raise GeometryError(f"{name} is {number}: needed is at least {least}{hint}")
@@ -492,7 +518,7 @@ def as_pair(name: str, value: Any, least: int = 1, hint: str = "", spread: bool 
         value = (value, value)
     if isinstance(value, str | bytes) or not isinstance(value, Sequence) or len(value) != 2:
         needed = "an int or a pair (height, width)" if spread else "a pair (before, after)"
-        raise GeometryError(f"{name} is {value!r}: needed is {needed}")
+        raise GeometryError(f"{name} is {shown(value)}: needed is {needed}")
     return as_integer(name, value[0], least, hint), as_integer(name, value[1], least, hint)
 
 
@@ -503,7 +529,7 @@ def as_borders(padding: Any, hint: str = "") -> tuple[Pair, Pair]:
     if pairs and any(isinstance(_plain(part), Sequence) for part in padding):
         if len(padding) != 2:
             raise GeometryError(
-                f"padding {padding!r} has {len(padding)} entries: needed are two pairs, "
+                f"padding {shown(padding)} has {len(padding)} entries: needed are two pairs, "
                 "((top, bottom), (left, right))"
             )
         rows, cols = (
@@ -517,7 +543,25 @@ def as_borders(padding: Any, hint: str = "") -> tuple[Pair, Pair]:
 
 def _plain(value: Any) -> Any:
     """Arrays and tensors as the lists and numbers they hold; anything else as it is."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, np.ndarray) and value.size > 16:
+        return value  # nobody's pair of pairs; as a list it might fill the memory
+    try:
+        return value.tolist() if hasattr(value, "tolist") else value
+    except Exception:  # anything may call itself tolist
+        return value
+
+
+def shown(value: Any) -> str:
+    """Whatever somebody gave, as a message may repeat it: on one line, and not too long.
+
+    >>> shown("wide" * 50)
+    "'widewidewidewidewidewidewidewidewidewidewidewidewidewidewid … idewidewidewidewide'"
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # it may refuse, or hold itself more often than can be followed
+        return f"of type {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:60]} … {text[-20:]}"
 
 
 def short(pair: Sequence[Any]) -> str:

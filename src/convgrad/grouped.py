@@ -10,6 +10,7 @@ grouped convolution, in which every image is a group of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from . import correlate, windows
 from .geometry import Border, ConvGeometry, ShapeError, Step
+from .memory import WorkingSet, require_memory
 from .operands import common, finish, number_array, quiet
 from .windows import grad_bias
 
@@ -30,6 +32,7 @@ __all__ = [
     "grad_weight",
     "grad_weight_per_image",
     "per_sample_weight_gradients",
+    "working_set",
 ]
 
 
@@ -96,10 +99,10 @@ def grad_weight_per_image(
     The "batch × groups" trick in its general form: all images side by side as the channels of
     a single one with N·G groups, so that nothing is summed over n.
     """
-    N, C, O = geometry.N, geometry.C, geometry.O
+    N = geometry.N
     if N == 0:
         return np.zeros((0, *geometry.weight_shape), np.result_type(grad_output, x))
-    side_by_side = replace(geometry, N=1, C=N * C, O=N * O, groups=N * geometry.groups)
+    side_by_side = _side_by_side(geometry)
     images = x.reshape(side_by_side.x_shape)  # 1 (n c) h v
     upstream = grad_output.reshape(side_by_side.output_shape)  # 1 (n o) p q
     shares = correlate.grad_weight(upstream, images, side_by_side)  # (n o) c i j
@@ -157,9 +160,32 @@ def per_sample_weight_gradients(
         x.shape, weight_shape, stride, padding, dilation, groups, padding_mode
     )
     geometry.require(grad_output=grad_output)
+    shares = 2 * geometry.N * math.prod(geometry.weight_shape)  # cropped, then copied
+    require_memory(
+        max(working_set(geometry).grad_weight, shares) * x.itemsize,
+        f"one weight gradient for each of {geometry.N} images needs",
+        "take fewer images at a time",
+    )
     with quiet():
         # conj() is the array itself where it is real
         return finish(grad_weight_per_image(grad_output, x.conj(), geometry), dtype)
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """One group's work at a time beside the result; for grad_weight the shares of all images."""
+    block = windows.working_set(_one_block(geometry))
+    shares = correlate.working_set(_side_by_side(geometry)).grad_weight if geometry.N else 0
+    return WorkingSet(
+        forward=math.prod(geometry.output_shape) + block.forward,
+        grad_input=math.prod(geometry.x_shape) + block.grad_input,
+        grad_weight=shares + math.prod(geometry.weight_shape),
+    )
+
+
+def _side_by_side(geometry: ConvGeometry) -> ConvGeometry:
+    """All images as the channels of one, every image a group (or several) of its own."""
+    N, C, O = geometry.N, geometry.C, geometry.O
+    return replace(geometry, N=1, C=N * C, O=N * O, groups=N * geometry.groups)
 
 
 def _one_block(geometry: ConvGeometry) -> ConvGeometry:

@@ -11,12 +11,25 @@ out as nan + nan·j, where the other ways keep what can be known, such as inf + 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .geometry import ConvGeometry
-from .windows import grad_bias, overlap_add, split_groups, windows
+from .memory import WorkingSet
+from .padding import folded_numbers, padded_numbers
+from .windows import grad_bias, overlap_add, split_groups, window_numbers, windows
 
-__all__ = ["column_numbers", "fold", "forward", "grad_bias", "grad_input", "grad_weight", "unfold"]
+__all__ = [
+    "column_numbers",
+    "fold",
+    "forward",
+    "grad_bias",
+    "grad_input",
+    "grad_weight",
+    "unfold",
+    "working_set",
+]
 
 
 def unfold(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
@@ -57,8 +70,7 @@ def column_numbers(geometry: ConvGeometry) -> int:
     >>> column_numbers(layer) / (32 * 64 * 56 * 56)  # times as many as x has
     9.0
     """
-    taps, places = geometry.KH * geometry.KW, geometry.OH * geometry.OW
-    return geometry.N * geometry.C * taps * places
+    return window_numbers(geometry)
 
 
 # Below, k counts the groups, r = (c, i, j) the rows of the columns and l = (p, q) the windows.
@@ -96,3 +108,18 @@ def _output_rows(grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """Every map of the upstream gradient as one row: (N, G, O/G, OH·OW), n k o l."""
     maps = split_groups(grad_output, 1, geometry)  # n k o p q
     return maps.reshape(*maps.shape[:3], geometry.OH * geometry.OW)
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """The columns, and beside them first the padded image, then the result."""
+    padded = padded_numbers(geometry)
+    copied = padded if geometry.padding != ((0, 0), (0, 0)) else 0  # pad makes a copy of x
+    columns = written = column_numbers(geometry)
+    if columns == padded and 1 in (geometry.KH * geometry.KW, geometry.OH * geometry.OW):
+        written, copied = copied, 0  # the columns are the padded image itself, nothing is copied
+    per_image = (geometry.N + 1) * math.prod(geometry.weight_shape)  # and their sum
+    return WorkingSet(
+        forward=written + max(copied, math.prod(geometry.output_shape)),
+        grad_input=columns + padded + folded_numbers(geometry),
+        grad_weight=written + max(copied, per_image),
+    )

@@ -8,7 +8,8 @@ one product for each of two gradients:
 
 This module lists them one at a time, in the order of your choice, and adds them up: the
 slowest way to a gradient, and the one that hides nothing.  Players and exercises are built
-on it; ``loops`` computes the same sums and is tested to agree with it.
+on it; ``loops`` computes the same sums and is tested to agree with it.  For the millions of a
+whole layer, :mod:`convgrad.tables` has the same list as arrays.
 
 >>> from convgrad.examples import example
 >>> a = example("A")                     # one pixel, four windows
@@ -23,6 +24,8 @@ on it; ``loops`` computes the same sums and is tested to agree with it.
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -30,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 
 from . import windows
-from .geometry import ConvGeometry
+from .geometry import ConvGeometry, require_geometry, shown
+from .memory import require_memory
 from .operands import common, finish, gradient_type, number_array, quiet
 
 __all__ = [
@@ -39,8 +43,11 @@ __all__ = [
     "Contribution",
     "accumulate",
     "contributions",
+    "empty_gradient",
     "kernel_share",
     "product",
+    "ready",
+    "require_choice",
 ]
 
 TARGETS = ("weight", "input", "bias")
@@ -94,8 +101,9 @@ def contributions(
     The list is made while it is read, so a layer of any size costs no memory.
     Raises :class:`ValueError` for another target or order.
     """
-    _require_choice("target", target, TARGETS)
-    _require_choice("order", order, ORDERS)
+    require_geometry(geometry)
+    require_choice("target", target, TARGETS)
+    require_choice("order", order, ORDERS)
     if target == "bias":
         return _bias_contributions(geometry, order)
     return _contributions(geometry, target, ORDERS[order], include_padding)
@@ -157,7 +165,7 @@ def product(
     PyTorch does, so that a step along minus the gradient lowers the loss.  Raises
     :class:`ValueError` when an operand is missing, TypeError when one holds no numbers.
     """
-    arrays, _ = _ready(target, x=x, weight=weight, grad_output=grad_output)
+    arrays, _ = ready(target, x=x, weight=weight, grad_output=grad_output)
     with quiet():
         return _product(contribution, target, arrays)
 
@@ -204,10 +212,9 @@ def accumulate(
            [0., 0., 0., 0.]])
     """
     each_contribution = contributions(geometry, target, order, include_padding)
-    arrays, dtype = _ready(target, x=x, weight=weight, grad_output=grad_output)
+    arrays, dtype = ready(target, x=x, weight=weight, grad_output=grad_output)
     geometry.require(**arrays)
-    shapes = {"weight": geometry.weight_shape, "input": geometry.x_shape}
-    gradient = np.zeros(shapes.get(target, geometry.bias_shape), arrays["grad_output"].dtype)
+    gradient = empty_gradient(geometry, target, arrays["grad_output"].dtype)
     with quiet():
         for each in each_contribution:
             if each.target is not None:
@@ -231,24 +238,46 @@ def kernel_share(
     >>> bool((sum(shares) == accumulate(d.geometry, "input", weight=weight, grad_output=g)).all())
     True
     """
-    arrays, dtype = _ready("input", weight=weight, grad_output=grad_output)
+    require_geometry(geometry)
+    arrays, dtype = ready("input", weight=weight, grad_output=grad_output)
     geometry.require(**arrays)
-    if isinstance(o, bool | np.bool_) or not hasattr(o, "__index__"):
-        raise TypeError(f"o is {o!r}: needed is the number of a kernel, 0 to {geometry.O - 1}")
+    try:
+        if isinstance(o, bool | np.bool_):
+            raise TypeError
+        o = operator.index(o)
+    except Exception:  # whatever its own __index__ says
+        raise TypeError(
+            f"o is {shown(o)}: needed is the number of a kernel, 0 to {geometry.O - 1}"
+        ) from None
     if not 0 <= o < geometry.O:
         raise IndexError(f"there is no kernel {o}: they are numbered 0 to {geometry.O - 1}")
     alone = replace(geometry, C=geometry.CG, O=1, groups=1)
     g, kernel = arrays["grad_output"][:, o : o + 1], arrays["weight"][o : o + 1].conj()
-    share = np.zeros(geometry.x_shape, g.dtype)
+    share = empty_gradient(geometry, "input", g.dtype)
     first = geometry.channel(o, 0)
     with quiet():
         share[:, first : first + geometry.CG] = windows.grad_input(g, kernel, alone)
         return finish(share, dtype)
 
 
-def _ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.ndarray], np.dtype]:
+def empty_gradient(geometry: ConvGeometry, target: str, dtype: np.dtype) -> np.ndarray:
+    """Zeros in the shape of the gradient, for products to be added to."""
+    shapes: dict[str, tuple[int, ...]] = {
+        "weight": geometry.weight_shape,
+        "input": geometry.x_shape,
+    }
+    shape = shapes.get(target, geometry.bias_shape)
+    require_memory(
+        math.prod(shape) * dtype.itemsize,
+        f"grad_{target} of shape {shape} needs",
+        "use smaller sizes",
+    )
+    return np.zeros(shape, dtype)
+
+
+def ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.ndarray], np.dtype]:
     """The operands that were given, in the one type to add up in, and the gradient's type."""
-    _require_choice("target", target, TARGETS)
+    require_choice("target", target, TARGETS)
     factors = {"weight": ("x", "grad_output"), "input": ("weight", "grad_output")}
     for name in factors.get(target, ("grad_output",)):
         if operands[name] is None:
@@ -261,7 +290,7 @@ def _ready(target: str, **operands: np.ndarray | None) -> tuple[dict[str, np.nda
     return dict(zip(given, arrays, strict=True)), dtype
 
 
-def _require_choice(what: str, value: str, choices: Iterable[str]) -> None:
+def require_choice(what: str, value: str, choices: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ValueError(f"{what} is {value!r}: use one of {known}")
+        raise ValueError(f"{what} is {shown(value)}: use one of {known}")

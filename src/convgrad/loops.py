@@ -19,6 +19,7 @@ index map see Dumoulin & Visin, *A guide to convolution arithmetic for deep lear
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -26,8 +27,17 @@ from typing import Any
 import numpy as np
 
 from .geometry import ConvGeometry
+from .memory import WorkingSet
 
-__all__ = ["forward", "grad_bias", "grad_input", "grad_weight", "products", "read"]
+__all__ = [
+    "forward",
+    "grad_bias",
+    "grad_input",
+    "grad_weight",
+    "products",
+    "read",
+    "working_set",
+]
 
 
 def products(geometry: ConvGeometry) -> Iterator[tuple[Any, ...]]:
@@ -92,3 +102,9 @@ def grad_bias(grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     for n, o, p, q in product(*map(range, geometry.output_shape)):
         grad[o] += grad_output[n, o, p, q]
     return grad
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """The results, and nothing else."""
+    shapes = geometry.output_shape, geometry.x_shape, geometry.weight_shape
+    return WorkingSet(*map(math.prod, shapes))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .geometry import ShapeError
+from .memory import require_memory
 
 __all__ = ["TYPES", "common", "finish", "gradient_type", "is_masked", "number_array", "quiet"]
 
@@ -51,6 +52,7 @@ def number_array(name: str, value: Any) -> np.ndarray:
             "where it is bfloat16 and .to_dense() where it is sparse"
         ) from trouble
     if array.dtype.kind in "biu":
+        _require_room(array, np.dtype(np.float64))
         return array.astype(np.float64)
     if array.dtype.name not in TYPES:  # whatever the byte order
         raise TypeError(
@@ -75,8 +77,20 @@ def common(arrays: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.dtype]:
     result = np.result_type(*arrays)
     # half precision holds the result; its sums would stop at 2048 and overflow at 65504
     compute = np.dtype(np.float32) if result == np.float16 else result
+    for array in arrays:
+        _require_room(array, compute)
     with quiet():
         return [array.astype(compute, copy=False) for array in arrays], result
+
+
+def _require_room(array: np.ndarray, dtype: np.dtype) -> None:
+    """An array that repeats one number is small; converted it is as large as it looks."""
+    if array.dtype != dtype:
+        require_memory(
+            array.size * dtype.itemsize,
+            f"an operand of shape {array.shape} that holds {array.dtype} becomes {dtype} and needs",
+            "give it that type where it is made, or a smaller one",
+        )
 
 
 def gradient_type(dtype: np.dtype, operand: np.ndarray) -> np.dtype:

@@ -6,6 +6,7 @@ the image cell that was copied there, and is lost where the border is the number
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from .geometry import ConvGeometry
 
-__all__ = ["fold_border", "pad", "with_border"]
+__all__ = ["fold_border", "folded_numbers", "pad", "padded_numbers", "with_border"]
 
 # our (and PyTorch's) names for the border, and NumPy's
 _NUMPY_MODES: dict[str, Literal["constant", "reflect", "edge", "wrap"]] = {
@@ -87,3 +88,20 @@ def _fold_axis(grad: np.ndarray, home: np.ndarray, size: int, axis: int) -> np.n
     for line, k in zip(lines, home, strict=True):
         folded[k] += line  # +=, not =: a cell and its copies meet
     return np.moveaxis(folded, 0, axis)
+
+
+# ---- how many numbers they make --------------------------------------------------------------
+
+
+def padded_numbers(geometry: ConvGeometry) -> int:
+    """How many numbers the padded image has; :func:`pad` makes them where there is padding."""
+    return geometry.N * geometry.C * math.prod(geometry.padded_size)
+
+
+def folded_numbers(geometry: ConvGeometry) -> int:
+    """How many numbers :func:`fold_border` makes at once: none where it only cuts."""
+    if geometry.padding_mode == "zeros":
+        return 0
+    (height, width), maps = geometry.padded_size, geometry.N * geometry.C
+    by_rows = maps * geometry.H * width if height > geometry.H else 0
+    return by_rows + (maps * geometry.H * geometry.W if width > geometry.W else 0)

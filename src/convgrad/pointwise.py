@@ -6,12 +6,15 @@ columns, y has the size of x, and nothing is copied.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from .geometry import ConvGeometry
+from .memory import WorkingSet
 from .parallel import Workspace, even_slices, run
 
-__all__ = ["forward", "grad_input", "grad_weight"]
+__all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
 # Below, k counts the groups and l the cells of a map.
 
@@ -78,3 +81,12 @@ def _rows(maps: np.ndarray, groups: int) -> np.ndarray:
     """Every map as one row, by groups: (N, G, channels, H·W)."""
     N, channels, H, W = maps.shape
     return maps.reshape(N, groups, channels // groups, H * W)
+
+
+def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
+    """The results; and for grad_weight the product that is added to it, each thread a part."""
+    return WorkingSet(
+        forward=math.prod(geometry.output_shape),
+        grad_input=math.prod(geometry.x_shape),
+        grad_weight=2 * math.prod(geometry.weight_shape),
+    )

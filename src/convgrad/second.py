@@ -36,7 +36,15 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .api import Implementation, as_batch, flags, geometry_of, implementation_named, upstream
+from .api import (
+    Implementation,
+    as_batch,
+    flags,
+    geometry_of,
+    implementation_named,
+    require_room,
+    upstream,
+)
 from .geometry import Border, ConvGeometry, ShapeError, Step
 from .operands import common, finish, gradient_type, number_array, quiet
 
@@ -188,6 +196,9 @@ def double_backward(
     if ggx is not None and not batched:
         ggx = ggx[None]
     rule = implementation_named(implementation)
+    maps = [*["forward"] * 2 * want_output, *["grad_input"] * want_input]
+    maps += ["grad_weight"] * want_weight
+    require_room(rule, geometry, maps, x.itemsize)
 
     grad_grad_output = grad_input = grad_weight = None
     with quiet():

@@ -34,7 +34,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .api import as_batch, flags, implementation_named, upstream
+from .api import as_batch, flags, implementation_named, require_room, upstream
 from .geometry import (
     LARGEST,
     Border,
@@ -45,6 +45,7 @@ from .geometry import (
     as_borders,
     as_integer,
     as_pair,
+    as_shape,
     short,
 )
 from .operands import common, finish, gradient_type, number_array, quiet
@@ -91,7 +92,8 @@ class TransposedGeometry:
         ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(C, O/groups, KH, KW)``.
         Raises :class:`ShapeError` for shapes, :class:`GeometryError` for numbers that do not fit.
         """
-        x_shape, weight_shape = tuple(x_shape), tuple(weight_shape)
+        x_shape = as_shape("x", x_shape, "(N, C, H, W)")
+        weight_shape = as_shape("weight", weight_shape, "(C, O/groups, KH, KW)")
         _check_shapes(x_shape, weight_shape)
         stride, dilation = as_pair("stride", stride), as_pair("dilation", dilation)
         groups = as_integer("groups", groups, least=1)
@@ -270,6 +272,7 @@ def conv_transpose2d(
     for b in biases:
         geometry.require(bias=b)
     rule = implementation_named(implementation)
+    require_room(rule, geometry.conv, ["grad_input"], x.itemsize, geometry.describe())
     with quiet():
         y = cut(rule.grad_input(x, weight, geometry.conv), geometry)  # n o h v
         for b in biases:
@@ -343,6 +346,9 @@ def conv_transpose2d_backward(
     )
     grad_output = upstream(grad_output, geometry, batched)
     rule = implementation_named(implementation)
+    maps = ["grad_input"]  # what g is laid out to, as large as the image there
+    maps += [*["forward"] * want_input, *["grad_weight"] * want_weight]
+    require_room(rule, geometry.conv, maps, x.itemsize, geometry.describe())
     grad_input = grad_weight = grad_bias = None
     with quiet():
         if want_input or want_weight:

@@ -10,11 +10,14 @@ is then one ``einsum``, and each einsum lacks one operand of the same sum.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .geometry import ConvGeometry
-from .padding import fold_border, pad
+from .memory import WorkingSet
+from .padding import fold_border, folded_numbers, pad, padded_numbers
 
 __all__ = [
     "forward",
@@ -26,7 +29,9 @@ __all__ = [
     "reach",
     "scatter",
     "split_groups",
+    "window_numbers",
     "windows",
+    "working_set",
 ]
 
 
@@ -120,3 +125,21 @@ def products(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry
 def grad_bias(grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """∂L/∂bias, (O,): the bias reaches every output cell once."""
     return grad_output.sum(axis=(0, 2, 3))  # n o p q → o
+
+
+def window_numbers(geometry: ConvGeometry) -> int:
+    """How many numbers all windows show together, N·C·OH·OW·KH·KW."""
+    taps, places = geometry.KH * geometry.KW, geometry.OH * geometry.OW
+    return geometry.N * geometry.C * taps * places
+
+
+def working_set(geometry: ConvGeometry) -> WorkingSet:
+    """The padded image and the result; for grad_input every product, one place per tap."""
+    padded = padded_numbers(geometry)
+    copied = padded if geometry.padding != ((0, 0), (0, 0)) else 0  # pad makes a copy of x
+    products = window_numbers(geometry)
+    return WorkingSet(
+        forward=copied + math.prod(geometry.output_shape),
+        grad_input=products + padded + folded_numbers(geometry),
+        grad_weight=copied + math.prod(geometry.weight_shape),
+    )

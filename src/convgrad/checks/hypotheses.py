@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..geometry import ConvGeometry
+from ..geometry import ConvGeometry, shown
+from ..memory import require_memory
+from ..operands import number_array
 
 __all__ = [
     "MOST_TRIED",
@@ -92,11 +94,23 @@ class Case:
         grad_output: np.ndarray | None = None,
     ) -> Case:
         names = {"output": "output", None: "array"}
-        if target not in (None, "output", "weight", "input", "bias"):
-            raise ValueError(f"target is {target!r}: use 'weight', 'input', 'bias' or 'output'")
+        if target is not None and (
+            not isinstance(target, str) or target not in ("output", "weight", "input", "bias")
+        ):
+            raise ValueError(
+                f"target is {shown(target)}: use 'weight', 'input', 'bias' or 'output'"
+            )
         name = names.get(target, f"grad_{target}")
-        operands = Operands(x, weight, grad_output)
-        return cls(np.asarray(expected), name, geometry, target, operands)
+        operands = {"x": x, "weight": weight, "grad_output": grad_output}
+        given = {key: _array(key, a) for key, a in operands.items() if a is not None}
+        return cls(_array("expected", expected), name, geometry, target, Operands(**given))
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    """``value`` as it is, once it has been seen to hold numbers, not too many to look at."""
+    size = 8 * number_array(name, value).size
+    require_memory(size, f"looking at every cell of {name} needs", "explain a part of it")
+    return np.asarray(value)
 
 
 def nearest(array: np.ndarray, shares: np.ndarray) -> int | None:

@@ -17,6 +17,7 @@ from ..checks import Draw, random_operands
 from ..examples import EXAMPLES, example
 from ..geometry import PADDING_MODES, ConvGeometry
 from ..ledger import ORDERS, TARGETS, Contribution, contributions, product
+from ..tables import count, multiplicity, per_tap
 from . import files
 from .words import RIGHT, Misuse, plural, whole_numbers
 
@@ -34,9 +35,12 @@ examples:
   convgrad ledger --example B                             the weight gradient, tap by tap
   convgrad ledger --example B --target input --order position --limit 20
   convgrad ledger --example D --cell 0,0,2,1              only what lands in grad_weight[0, 0, 2, 1]
+  convgrad ledger --example C --summary                   how many products, by tap and by cell
   convgrad ledger --x 1,1,5,5 --weight 1,1,3,3 --stride 2 --seed 7
   convgrad ledger saved.npz --cell 0,0,0,0 --format csv   x, weight and grad_output of a file
 """
+# A map wider or higher than this is told by its range.
+_MAP = 24
 # A table longer than this is not read; csv and json are, by programs.
 _ROWS = 50
 # Looking for one cell goes through all products; more than this takes minutes.
@@ -75,6 +79,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--padding-products", action="store_true", help="also the products with zero padding"
     )
+    parser.add_argument(
+        "--summary", action="store_true", help="only how many: in all, by tap, by cell of x"
+    )
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table")
     sizes = parser.add_argument_group("sizes, with random whole numbers")
     sizes.add_argument("--x", type=_numbers, metavar="N,C,H,W", help="shape of x")
@@ -104,6 +111,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> int:
     draw, title = _subject(options)
+    if options.summary:
+        if options.cell is not None or options.format != "table":
+            raise Misuse("--summary counts all products, in a table: leave out --cell and --format")
+        return _summary(draw.geometry, title)
     cell = _checked_cell(options, draw.geometry)
     limit = options.limit
     if limit is None:
@@ -256,6 +267,32 @@ def _table(
         print(f"{plural(len(shown), 'product')} in {gradient}[{where}] = {value}.")
     else:
         print(f"{plural(len(shown), 'product')} in all.")
+
+
+def _summary(geometry: ConvGeometry, title: str) -> int:
+    on_image, every = count(geometry), count(geometry, include_padding=True)
+    print(f"{title}{geometry.describe()}.")
+    print(f"{plural(on_image, 'product')} in grad_weight, as many in grad_input", end="")
+    print(f"; {every - on_image} more fall on zero padding." if every > on_image else ".")
+    print(f"{plural(count(geometry, 'bias'), 'number')} of g in grad_bias.\n")
+    print("Products in each tap of the kernel (the same for every o and c):")
+    _map(per_tap(geometry))
+    print("\nHow often each cell of x is read (by each kernel that reads its channel):")
+    _map(multiplicity(geometry))
+    return RIGHT
+
+
+def _map(numbers: np.ndarray) -> None:
+    if max(numbers.shape) > _MAP:
+        height, width = numbers.shape
+        print(
+            f"  {height}×{width} numbers, {numbers.min()} to {numbers.max()}, "
+            f"{numbers.mean():.3g} on average"
+        )
+        return
+    digits = len(str(numbers.max()))
+    for row in numbers:
+        print("  " + "  ".join(f"{number:>{digits}}" for number in row))
 
 
 def _line(row: Row, target: str) -> tuple[str, str, str, str, str]:
