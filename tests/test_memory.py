@@ -60,6 +60,12 @@ FACTOR = 1.5
 BUFFERS = 150_000
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """On several, what is kept at once depends on who is where when; on one it is certain."""
+    monkeypatch.setenv("CONVGRAD_THREADS", "1")
+
+
 def peak(call: Callable[[], Any]) -> int:
     """The most bytes that the call held at once."""
     call()  # what is made once and kept is there now

@@ -345,6 +345,8 @@ def _forward_numbers(geometry: ConvGeometry, threads: int) -> int:
     block, places = _first_block(geometry, part, slice(0, geometry.N))
     product = geometry.O * places if size(block.images) > 1 else 0
     at_work = _columns_numbers(geometry, part, block, places) + product
+    everywhere = geometry.N * geometry.OH * geometry.OW
+    threads = min(threads, -(-everywhere // max(places, 1)))  # so many blocks there are
     return math.prod(geometry.output_shape) + threads * at_work
 
 
