@@ -124,7 +124,10 @@ def test_so_it_is_at_the_front_door(name, layer):
         (["forward"], lambda: conv2d(x, weight, **arguments)),
         (["grad_input", "grad_weight"], lambda: conv2d_backward(g, x, weight, **arguments)),
     ):
-        assert close(memory.bytes_needed(rule, geometry, maps, itemsize=8), peak(call))
+        needed, measured = memory.bytes_needed(rule, geometry, maps, itemsize=8), peak(call)
+        # twice the result is reckoned with, for it may have to be copied; not all ways need that
+        copy = max(8 * memory.result_numbers(geometry)[each] for each in maps)
+        assert close(needed, measured) or close(needed - copy, measured)
 
 
 @every_implementation

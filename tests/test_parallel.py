@@ -142,7 +142,9 @@ def test_even_slices_cover_and_differ_by_one_at_most():
             slices = even_slices(length, count)
             assert [k for each in slices for k in range(length)[each]] == list(range(length))
             sizes = [each.stop - each.start for each in slices]
-            assert max(sizes) - min(sizes) <= 1 and len(slices) <= max(1, min(length, count))
+            assert sizes[0] == max(sizes) <= min(sizes) + 1 and len(slices) <= max(
+                1, min(length, count)
+            )
 
 
 def test_a_workspace_gives_each_thread_its_own_memory():

@@ -295,11 +295,11 @@ class ConvGeometry:
         _, (left, right) = self.padding
         return _read_only(_image_index(np.arange(-left, self.W + right), self.W, self.padding_mode))
 
-    def group_of(self, o: int) -> int:
+    def group_of(self, o: Any) -> Any:
         """The group that output channel ``o`` belongs to."""
         return o // self.OG
 
-    def channel(self, o: int, c: int) -> int:
+    def channel(self, o: Any, c: Any) -> Any:
         """The channel of x behind channel ``c`` of kernel ``o`` (``c`` counts in its group)."""
         return self.group_of(o) * self.CG + c
 

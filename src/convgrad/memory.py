@@ -32,6 +32,7 @@ __all__ = [
     "limit_from",
     "require_memory",
     "require_room",
+    "result_numbers",
     "size_text",
 ]
 
@@ -178,7 +179,7 @@ def require_room(
         return
     words = words or geometry.describe()
     what = f"implementation {rule.name!r} on {words} needs"
-    results = itemsize * sum(_result_numbers(geometry)[each] for each in maps)
+    results = itemsize * sum(result_numbers(geometry)[each] for each in maps)
     if results > LIMIT:
         what = f"the results alone for {words} are {size_text(results)}; computing them needs"
     mends = []
@@ -208,7 +209,7 @@ def bytes_needed(rule: Rule, geometry: ConvGeometry, maps: Sequence[str], itemsi
     '53.2 MB'
     '259 MB'
     """
-    results = _result_numbers(geometry)
+    results = result_numbers(geometry)
     at_work = rule.working_set(geometry)._asdict() if rule.working_set else {}
     kept = most = 0
     for each in maps:
@@ -218,7 +219,8 @@ def bytes_needed(rule: Rule, geometry: ConvGeometry, maps: Sequence[str], itemsi
     return itemsize * most
 
 
-def _result_numbers(geometry: ConvGeometry) -> dict[str, int]:
+def result_numbers(geometry: ConvGeometry) -> dict[str, int]:
+    """How many numbers each map gives."""
     return {
         "forward": math.prod(geometry.output_shape),
         "grad_input": math.prod(geometry.x_shape),

@@ -106,11 +106,13 @@ def _held_blas() -> Iterator[bool]:
 def even_slices(length: int, count: int) -> list[slice]:
     """``range(length)`` cut into ``count`` slices, as even as can be; fewer where it is short.
 
+    The first is as large as any, so memory that serves it serves all.
+
     >>> even_slices(7, 3)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 7, None)]
+    [slice(0, 3, None), slice(3, 5, None), slice(5, 7, None)]
     """
     count = max(1, min(length, count))
-    ends = [length * k // count for k in range(count + 1)]
+    ends = [-(-length * k // count) for k in range(count + 1)]
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 

@@ -29,7 +29,7 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -46,6 +46,9 @@ __all__ = ["Listing", "Table", "accumulate", "count", "multiplicity", "per_tap",
 _BLOCK = 2**17
 
 # Bytes for each step of a table: its columns, and what working them out takes.
+# A column of a table: an array of whole numbers; None in a table of the bias, which lacks it.
+Column: TypeAlias = Any
+
 _STEP_BYTES = 128
 
 
@@ -236,7 +239,7 @@ class Listing:
                 f"a table of {len(steps)} contributions needs",
                 "ask for a part, such as listing[:100000], or go through listing.blocks()",
             )
-            return self._table(np.arange(steps.start, steps.stop, steps.step, self._dtype))
+            return self._table(np.arange(steps.start, steps.stop, steps.step, dtype=self._dtype))
         try:
             step = operator.index(which)
         except Exception:  # whatever its own __index__ says
@@ -267,7 +270,7 @@ class Listing:
     # ---- from the number of a step to its indices ----------------------------------------
 
     @property
-    def _dtype(self) -> type:
+    def _dtype(self) -> type[np.int32 | np.int64]:
         """The type of the numbers of the steps; half the width is twice the speed."""
         return np.int32 if self._length <= LARGEST else np.int64
 
@@ -282,7 +285,7 @@ class Listing:
         else:
             allowed = list(_on_image(geometry))
         axes = {}
-        for (first, second), mask in zip(sizes, allowed, strict=True):
+        for (first, second), mask in zip((("p", "i"), ("q", "j")), allowed, strict=True):
             if order.index(second) < order.index(first):
                 first, second, mask = second, first, mask.T
             axes[first] = axes[second] = _Pairs.of(first, mask, self._dtype)
@@ -322,8 +325,8 @@ class Listing:
         return Table(geometry, self.target, **self._columns(found))
 
     @staticmethod
-    def _columns(found: dict[str, np.ndarray]) -> dict[str, np.ndarray | None]:
-        columns: dict[str, np.ndarray | None] = dict.fromkeys("nocpqij")
+    def _columns(found: dict[str, np.ndarray]) -> dict[str, Column]:
+        columns: dict[str, Column] = dict.fromkeys("nocpqij")
         return columns | {name: a.astype(np.int32, copy=False) for name, a in found.items()}
 
 
@@ -383,31 +386,31 @@ class Table:
     o: np.ndarray
     p: np.ndarray
     q: np.ndarray
-    c: np.ndarray | None
-    i: np.ndarray | None
-    j: np.ndarray | None
+    c: Column
+    i: Column
+    j: Column
 
     def __len__(self) -> int:
         return len(self.n)
 
     @cached_property
-    def _place(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    def _place(self) -> tuple[Column, Column]:
         if self.i is None:
             return None, None
         return self.geometry.source(self.p, self.q, self.i, self.j)
 
     @property
-    def h(self) -> np.ndarray | None:
+    def h(self) -> Column:
         """The row that the index map says, outside the image on padding."""
         return self._place[0]
 
     @property
-    def v(self) -> np.ndarray | None:
+    def v(self) -> Column:
         """The column that the index map says."""
         return self._place[1]
 
     @cached_property
-    def _cell(self) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    def _cell(self) -> tuple[Column, Column]:
         if self.i is None:
             return None, None
         row = self.geometry.rows.astype(np.int32)[self.p, self.i]
@@ -418,22 +421,22 @@ class Table:
         return row, col
 
     @property
-    def row(self) -> np.ndarray | None:
+    def row(self) -> Column:
         """The image row that is read, −1 on zero padding."""
         return self._cell[0]
 
     @property
-    def col(self) -> np.ndarray | None:
+    def col(self) -> Column:
         """The image column that is read, −1 on zero padding."""
         return self._cell[1]
 
     @cached_property
-    def channel(self) -> np.ndarray | None:
+    def channel(self) -> Column:
         """The channel of x."""
         return None if self.c is None else self.geometry.channel(self.o, self.c)
 
     @cached_property
-    def x_at(self) -> np.ndarray | None:
+    def x_at(self) -> Column:
         """Flat offset into x, and into grad_input; −1 on zero padding."""
         if self.i is None:
             return None
@@ -443,7 +446,7 @@ class Table:
         return offset
 
     @cached_property
-    def weight_at(self) -> np.ndarray | None:
+    def weight_at(self) -> Column:
         """Flat offset into the weight, and into grad_weight."""
         if self.i is None:
             return None
@@ -457,7 +460,8 @@ class Table:
     @property
     def lands(self) -> np.ndarray:
         """Flat offset into the gradient; −1 where a product is lost on padding."""
-        return {"weight": self.weight_at, "input": self.x_at, "bias": self.o}[self.target]
+        at: np.ndarray = {"weight": self.weight_at, "input": self.x_at, "bias": self.o}[self.target]
+        return at
 
     def contribution(self, k: int) -> Contribution:
         """Row k as the ledger writes it.
