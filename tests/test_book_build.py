@@ -268,6 +268,7 @@ def tree(tmp_path):
     [
         ("src/convgrad/a.py", "execution"),
         ("src/convgrad/widgets/static/a.js", "execution"),
+        ("benchmarks/a.json", "execution"),
         ("book/page.md", "pages"),
         ("_toc.yml", "pages"),
         ("book/_static/a.css", "look"),
