@@ -53,6 +53,13 @@ $$a = \\colx{x}$$ (one)
 | 1 | 2 |
 """
 
+FOLDED = """
+```{admonition} Box
+:class: dropdown
+Words.
+```
+"""
+
 
 def cell(code: str) -> str:
     return f"\n```{{code-cell}} python\n{code}\n```\n"
@@ -72,7 +79,7 @@ class Project:
         )
         self.write("book/references.bib", "")
         self.write("book/preface.md", "# Preface\n\nSee {doc}`page`.\n")
-        self.page("# Page\n" + FIGURE + cell(":tags: [hide-cell]\nprint(6 * 7)"))
+        self.page("# Page\n" + FIGURE + FOLDED + cell(":tags: [hide-cell]\nprint(6 * 7)"))
 
     def write(self, name: str, text: str) -> None:
         (self.root / name).write_text(text, "utf-8")
@@ -108,6 +115,11 @@ def test_the_site_is_whole(project):
         assert missing == []
         assert not re.search(r'<(script|link|img)[^>]*="https?:', project.html(page))
         assert "fontawesome" not in project.html(page) and "thebe" not in project.html(page)
+
+
+def test_a_page_loads_the_styles_that_it_needs(project):
+    for part in ("katex.css", "togglebutton.css", "togglebutton.js"):
+        assert part in project.html() and part not in project.html("preface")
 
 
 def test_a_folded_cell_is_named_by_its_words(project):
@@ -268,6 +280,7 @@ def tree(tmp_path):
     [
         ("src/convgrad/a.py", "execution"),
         ("src/convgrad/widgets/static/a.js", "execution"),
+        ("benchmarks/a.json", "execution"),
         ("book/page.md", "pages"),
         ("_toc.yml", "pages"),
         ("book/_static/a.css", "look"),

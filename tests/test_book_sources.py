@@ -25,8 +25,9 @@ MATHS_AND_CODE = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`", re.S)
 def entries() -> list[str]:
     """Every page in the table of contents, in reading order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    files = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    return [toc["root"], *files]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    families = [[chapter, *chapter.get("sections", ())] for chapter in chapters]
+    return [toc["root"], *(page["file"] for family in families for page in family)]
 
 
 PAGES = entries()
@@ -81,7 +82,7 @@ class Page:
             options, body, skipped = _options(inner)
             name = fence[2] or ""
             self.blocks.append(Block(first + at, name, fence[3].strip(), options, body))
-            if name not in ("code-cell", "math", "literalinclude", "raw", ""):
+            if name not in ("code-cell", "eval-rst", "math", "literalinclude", "raw", ""):
                 self.prose += fence[3] + "\n"
                 self._parse(body, first + at + 1 + skipped)
             at = end + 1

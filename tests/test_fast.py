@@ -90,8 +90,7 @@ def test_more_threads_give_the_same_numbers(monkeypatch):
 
 
 def test_threads_share_a_large_layer_and_leave_a_small_one(monkeypatch):
-    working = set()
-    real = blocked.columns
+    working, real = set(), blocked.columns
 
     def columns(*operands):
         working.add(threading.get_ident())
@@ -103,7 +102,17 @@ def test_threads_share_a_large_layer_and_leave_a_small_one(monkeypatch):
     x, _, g = integer_arrays(small, 0)
     fast.grad_weight(g, x, small)
     assert working == {threading.get_ident()}
+
     working.clear()
+    both = threading.Barrier(2)  # each waits for the other, so there must be two
+
+    def columns_of_two(*operands):
+        if threading.get_ident() not in working:
+            working.add(threading.get_ident())
+            both.wait(10)
+        return real(*operands)
+
+    monkeypatch.setattr(blocked, "columns", columns_of_two)
     large = ConvGeometry(N=2, C=32, H=24, W=24, O=32, KH=3, KW=3)
     x, _, g = integer_arrays(large, 0)
     fast.grad_weight(g, x, large)

@@ -33,9 +33,10 @@ def versions() -> str:
 
 
 def execution(root: Path = ROOT) -> str:
-    """Everything that the output of a cell can depend on: the package and the versions."""
-    folders = dict.fromkeys((ROOT / "src", root / "src"))  # a book elsewhere imports ours too
-    files = [path for folder in folders for path in _files(folder, skip=LOADER)]
+    """Everything that the output of a cell can depend on: package, measurements, versions."""
+    bases = dict.fromkeys((ROOT, root))  # a book elsewhere imports ours too
+    files = [path for base in bases for path in _files(base / "src", skip=LOADER)]
+    files += [path for base in bases for path in _files(base / "benchmarks", pattern="*.json")]
     return _hash(files, root, versions())
 
 

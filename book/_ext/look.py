@@ -7,6 +7,7 @@
   a figure without alt text is a warning.  A wide one can be scrolled, by keyboard too.
 * A table can be scrolled in a box of its own on a narrow screen.
 * What the tools write into a page and a screen reader stumbles over is taken out.
+* A page without formulas does not load their stylesheet, one without folded boxes not their script.
 * The site's front door leads to the first page.
 * The theme's icon library, which no page uses (``convgrad.css`` draws the icons), stays behind.
 """
@@ -113,6 +114,26 @@ def mend_markup(app: Sphinx, name: str, template: str, context: dict, doctree: A
         context["body"] = _STUMBLES.sub("", context["body"])
 
 
+# A file of the site, and what a page has in it that needs the file.
+_NEEDED_FOR = {
+    "katex/katex.css": re.compile(r'class="katex\b'),
+    "togglebutton.css": re.compile(r'class="[^"]*\b(?:toggle|dropdown)\b'),
+    "togglebutton.js": re.compile(r'class="[^"]*\b(?:toggle|dropdown)\b'),
+}
+
+
+def load_what_is_used(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
+    unused = tuple(
+        file for file, use in _NEEDED_FOR.items() if not use.search(context.get("body", ""))
+    )
+    for kind in ("css_files", "script_files"):
+        context[kind] = [
+            file
+            for file in context.get(kind, [])
+            if not (getattr(file, "filename", None) or "").endswith(unused)
+        ]
+
+
 _FRONT_DOOR = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -160,6 +181,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_palette)
     app.connect("doctree-resolved", box_tables)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", load_what_is_used)
     app.connect("build-finished", open_front_door)
     app.connect("build-finished", leave_icon_library)
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))

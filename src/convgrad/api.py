@@ -57,11 +57,33 @@ __all__ = [
 class Implementation:
     """One way to compute the convolution and its gradients.
 
-    ``forward(x, weight, geometry)``, ``grad_input(grad_output, weight, geometry)``,
-    ``grad_weight(grad_output, x, geometry)`` and ``grad_bias(grad_output, geometry)`` take
-    arrays with four axes that share one floating-point type.  They trust their caller: shapes
-    that do not fit may be broadcast without a word, so check them with ``geometry.require`` or
-    come through the front door.
+    Its functions take arrays with four axes that share one floating-point type.  They trust
+    their caller: shapes that do not fit may be broadcast without a word, so check them with
+    ``geometry.require`` or come through the front door.
+
+    Attributes
+    ----------
+    name : str
+        Its key in :data:`IMPLEMENTATIONS`.
+    trades : str
+        What it gives for what, in a sentence.
+    forward : callable
+        ``forward(x, weight, geometry)``: the output without bias, (N, O, OH, OW).
+    grad_input : callable
+        ``grad_input(grad_output, weight, geometry)``: (N, C, H, W).
+    grad_weight : callable
+        ``grad_weight(grad_output, x, geometry)``: (O, C/groups, KH, KW).
+    grad_bias : callable
+        ``grad_bias(grad_output, geometry)``: (O,).
+
+    Examples
+    --------
+    >>> from convgrad import example
+    >>> x, weight, bias, g = example("B").arrays()
+    >>> IMPLEMENTATIONS["loops"].grad_weight(g, x, example("B").geometry)[0, 0]
+    array([[ 3.,  8.,  9.],
+           [ 8., 10.,  9.],
+           [10.,  3.,  5.]])
     """
 
     name: str
@@ -109,19 +131,49 @@ def conv2d(
 ) -> np.ndarray:
     """The convolution of the book's one equation (``torch.nn.functional.conv2d``).
 
-    x : (N, C, H, W), or (C, H, W) for one image;  weight : (O, C/groups, KH, KW);
-    bias : (O,) or None.
-    stride, dilation : int or pair;  padding : int, pair, ((top, bottom), (left, right)),
-    "same" or "valid";  padding_mode : "zeros", "reflect", "replicate" or "circular".
-    implementation : a name in :data:`IMPLEMENTATIONS`; None takes the fastest.
+    Parameters
+    ----------
+    x : array_like, (N, C, H, W)
+        The images; (C, H, W) for one image.
+    weight : array_like, (O, C/groups, KH, KW)
+        The kernels.
+    bias : array_like, (O,), optional
+        One number for each kernel.
+    stride : int or pair, default 1
+        Step of the window; a pair is (height, width).
+    padding : int, pair, pair of pairs or str, default 0
+        Width of the border: one number, (height, width), ((top, bottom), (left, right)),
+        "same" or "valid".
+    dilation : int or pair, default 1
+        Distance from one tap to the next.
+    groups : int, default 1
+        How many independent convolutions share the channels.
+    padding_mode : str, default "zeros"
+        What stands in the border: "zeros", "reflect", "replicate" or "circular".
+    implementation : str, optional
+        A name in :data:`IMPLEMENTATIONS`; None takes the fastest.
 
-    Returns y, (N, O, OH, OW), or (O, OH, OW) for one image.  Its type is NumPy's common type of
-    the operands, integers and booleans counting as float64; float16 is summed in float32.
-    Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do not fit,
-    ValueError for an unknown implementation, TypeError for arrays that hold no numbers; and
-    :class:`MemoryLimitError` (a ValueError too) where more memory would be needed than
-    ``convgrad.memory.LIMIT`` allows.
+    Returns
+    -------
+    y : ndarray, (N, O, OH, OW)
+        (O, OH, OW) for one image.  Its type is NumPy's common type of the operands, integers and
+        booleans counting as float64; float16 is summed in float32.
 
+    Raises
+    ------
+    GeometryError
+        When the numbers describe no convolution.
+    ShapeError
+        When an array does not fit it.  (Both errors are ValueErrors.)
+    ValueError
+        For an unknown implementation.
+    TypeError
+        For arrays that hold no numbers.
+    MemoryLimitError
+        Where more memory would be needed than ``convgrad.memory.LIMIT`` allows (a ValueError too).
+
+    Examples
+    --------
     >>> conv2d([[[[1, 2, 3], [4, 5, 6], [6, 7, 8]]]], [[[[1, 1], [2, 2]]]])
     array([[[[21., 27.],
              [35., 41.]]]])
@@ -181,20 +233,50 @@ def conv2d_backward(
     output_mask: Sequence[bool] = (True, True, True),
     implementation: str | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-    """The three gradients of :func:`conv2d`: (grad_input, grad_weight, grad_bias).
+    """The three gradients of :func:`conv2d`.
 
-    grad_output : ∂L/∂y, in the shape of conv2d's result; the rest as given to conv2d.
-    output_mask : which of the three to compute; the others are None.
+    Parameters
+    ----------
+    grad_output : array_like, (N, O, OH, OW)
+        ∂L/∂y, in the shape of conv2d's result.
+    x : array_like, (N, C, H, W)
+        As given to conv2d.
+    weight : array_like, (O, C/groups, KH, KW)
+        As given to conv2d.
+    stride, padding, dilation, groups, padding_mode : optional
+        As given to conv2d.
+    output_mask : three bools, default (True, True, True)
+        Which of the three to compute; the others are None.
+    implementation : str, optional
+        A name in :data:`IMPLEMENTATIONS`; None takes the fastest.
 
-    The gradients have the shapes of x, weight and bias.  Their type is the common type of all
-    three operands, by the rules of conv2d.  Complex ones follow PyTorch's convention
-    (grad_weight = Σ g · conj(x)), and the gradient of a real operand is real; grad_bias, whose
-    operand is not known here, is complex where that common type is.  Inputs are only read, and
-    every result has memory of its own.  Raises as conv2d does.
+    Returns
+    -------
+    grad_input : ndarray or None, (N, C, H, W)
+        ∂L/∂x, in the shape of x.
+    grad_weight : ndarray or None, (O, C/groups, KH, KW)
+        ∂L/∂weight, in the shape of weight.
+    grad_bias : ndarray or None, (O,)
+        ∂L/∂bias.
 
+    Raises
+    ------
+    GeometryError, ShapeError, ValueError, TypeError
+        As conv2d does; ShapeError also for an output_mask that is not three flags.
+
+    Notes
+    -----
+    The type of the gradients is the common type of all three operands, by the rules of conv2d.
+    Complex ones follow PyTorch's convention (grad_weight = Σ g · conj(x)), and the gradient of a
+    real operand is real; grad_bias, whose operand is not known here, is complex where that common
+    type is.  Inputs are only read, and every result has memory of its own.
+
+    Examples
+    --------
     >>> x = [[[[1, 2, 3], [4, 5, 6], [6, 7, 8]]]]
     >>> grad_input, grad_weight, grad_bias = conv2d_backward(
-    ...     [[[[1, 0], [0, 1]]]], x, [[[[1, 1], [2, 2]]]], output_mask=(False, True, True))
+    ...     [[[[1, 0], [0, 1]]]], x, [[[[1, 1], [2, 2]]]],
+    ...     output_mask=(False, True, True))
     >>> grad_weight, grad_bias
     (array([[[[ 6.,  8.],
              [11., 13.]]]]), array([2.]))

@@ -83,16 +83,38 @@ def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeomet
 def conv_transpose(
     maps: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, output_padding: tuple[int, int]
 ) -> np.ndarray:
-    """Transposed convolution, before any border is taken off: (N, O, OH, OW) to (N, C, ·, ·).
+    """Transposed convolution, before any border is taken off.
 
     Each tap lays down the whole map, its cells ``stride`` apart, starting ``dilation·(i, j)``
-    in; the weight says how much of every output channel goes to every input channel.  The
-    textbook form (insert stride − 1 zeros between the cells, then convolve with the flipped
-    kernel) adds the same products and, besides them, weight × 0 for every inserted zero:
-    wasted work, and nan where a weight is infinite.
+    in; the weight says how much of every output channel goes to every input channel.
 
-    Result size (``torch.nn.ConvTranspose2d``): stride·(OH − 1) + dilation·(KH − 1) + 1 +
-    output_padding; the last are rows that no window reached, so they stay 0.
+    Parameters
+    ----------
+    maps : ndarray, (N, O, OH, OW)
+    weight : ndarray, (O, C/groups, KH, KW)
+    geometry : ConvGeometry
+        Of the convolution that goes the other way.
+    output_padding : pair
+        Rows and columns at the end that no window reached; they stay 0.
+
+    Returns
+    -------
+    spread : ndarray, (N, C, height, width)
+        With height = stride·(OH − 1) + dilation·(KH − 1) + 1 + output_padding, the width likewise
+        (``torch.nn.ConvTranspose2d``).
+
+    Notes
+    -----
+    The textbook form (insert stride − 1 zeros between the cells, then convolve with the flipped
+    kernel) adds the same products and, besides them, weight × 0 for every inserted zero: wasted
+    work, and nan where a weight is infinite.
+
+    Examples
+    --------
+    >>> geometry = ConvGeometry(C=1, H=1, W=6, O=1, KH=1, KW=3, stride=2)
+    >>> maps, weight = np.array([[[[1, 10]]]]), np.array([[[[1, 2, 3]]]])
+    >>> conv_transpose(maps, weight, geometry, output_padding=geometry.leftover)
+    array([[[[ 1,  2, 13, 20, 30,  0]]]])
     """
     (sh, sw), (height, width) = geometry.stride, geometry.span
     height += sh * (geometry.OH - 1) + output_padding[0]

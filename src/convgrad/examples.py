@@ -23,7 +23,23 @@ __all__ = ["EXAMPLES", "Arrays", "Example", "example"]
 
 
 class Arrays(NamedTuple):
-    """The operands of one example, float64 unless its example says otherwise."""
+    """The operands of one example, float64 unless its example says otherwise.
+
+    Attributes
+    ----------
+    x : ndarray, (N, C, H, W)
+    weight : ndarray, (O, C/groups, KH, KW)
+    bias : ndarray, (O,)
+    grad_output : ndarray, (N, O, OH, OW)
+
+    Examples
+    --------
+    >>> x, weight, bias, grad_output = example("B").arrays()
+    >>> grad_output[0, 0]
+    array([[ 1.,  0.,  2.],
+           [-1.,  1.,  0.],
+           [ 0.,  2.,  1.]])
+    """
 
     x: np.ndarray  # n c h v
     weight: np.ndarray  # o c i j
@@ -33,7 +49,28 @@ class Arrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """One running example: its letter, what it is for, its geometry and its numbers."""
+    """One running example: its letter, what it is for, its geometry and its numbers.
+
+    Attributes
+    ----------
+    letter : str
+        "A" to "F".
+    title : str
+        What it is, in a few words.
+    lesson : str
+        What it shows, in a sentence.
+    geometry : ConvGeometry
+        Its sizes.
+    fill : callable
+        Makes the :class:`Arrays` for the geometry; call :meth:`arrays` instead.
+
+    Examples
+    --------
+    >>> example("C").title
+    'A leftover row'
+    >>> example("C").geometry.leftover
+    (1, 0)
+    """
 
     letter: str
     title: str
@@ -49,7 +86,27 @@ class Example:
 
 
 def example(letter: str) -> Example:
-    """The running example with this letter, ``"A"`` to ``"F"``."""
+    """The running example with this letter.
+
+    Parameters
+    ----------
+    letter : str
+        "A" to "F", in either case.
+
+    Returns
+    -------
+    Example
+
+    Raises
+    ------
+    KeyError
+        For another letter.
+
+    Examples
+    --------
+    >>> example("B").geometry.describe()
+    'x 1×1×5×5, 1 kernel 3×3'
+    """
     try:
         return EXAMPLES[letter.upper()]
     except (KeyError, AttributeError):

@@ -48,29 +48,65 @@ Border = Step | Sequence[Sequence[SupportsIndex]] | str
 
 
 class GeometryError(ValueError):
-    """The numbers describe no convolution: says what came, what was needed, how to mend it."""
+    """The numbers describe no convolution: says what came, what was needed, how to mend it.
+
+    Examples
+    --------
+    >>> ConvGeometry(C=1, H=3, W=3, O=1, KH=5, KW=5)  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.geometry.GeometryError: kernel 5×5 spans 5×5, the padded input is 3×3:
+        pad by 1 more on each side or use a smaller kernel
+    """
 
 
 class ShapeError(ValueError):
-    """An array does not fit the convolution: says what came, what was needed, how to mend it."""
+    """An array does not fit the convolution: says what came, what was needed, how to mend it.
+
+    Examples
+    --------
+    >>> ConvGeometry.of((5, 5), (1, 1, 3, 3))  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.geometry.ShapeError: x has 2 axes, shape (5, 5):
+        needed are 4, (N, C, H, W); reshape it,
+        for one grey image with x[None, None]
+    """
 
 
 @dataclass(frozen=True)
 class ConvGeometry:
     """Every size of one 2-D convolution, and the map from output and tap to input cell.
 
-    Parameters are keywords, all checked once, when the object is made:
+    All numbers are checked once, when the object is made; afterwards it does not change.
 
-    N, C, H, W : batch, input channels, input height and width (``N`` may be 0)
-    O, KH, KW : output channels, kernel height and width
-    stride, dilation : int or pair (height, width), each at least 1
-    padding : int, pair, ``((top, bottom), (left, right))``, ``"same"`` or ``"valid"``;
-        kept as the pair of pairs
-    groups : how many independent convolutions share the channels
-    padding_mode : ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``
+    Parameters
+    ----------
+    C, H, W : int
+        Input channels, input height and width.
+    O, KH, KW : int
+        Output channels, kernel height and width.
+    N : int, default 1
+        Images in the batch; may be 0.
+    stride : int or pair, default (1, 1)
+        A pair is (height, width); kept as one.
+    padding : int, pair, pair of pairs or str, default ((0, 0), (0, 0))
+        One number, (height, width), ((top, bottom), (left, right)), "same" or "valid"; kept as
+        the pair of pairs.
+    dilation : int or pair, default (1, 1)
+        A pair is (height, width); kept as one.
+    groups : int, default 1
+        How many independent convolutions share the channels.
+    padding_mode : str, default "zeros"
+        "zeros", "reflect", "replicate" or "circular".
 
-    Raises :class:`GeometryError` when no such convolution exists.
+    Raises
+    ------
+    GeometryError
+        When no such convolution exists.
 
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=1, H=6, W=7, O=1, KH=3, KW=3, stride=2)
     >>> geometry.output_shape, geometry.leftover
     ((1, 1, 2, 3), (1, 0))
@@ -145,8 +181,25 @@ class ConvGeometry:
     ) -> ConvGeometry:
         """The geometry of ``conv2d(x, weight, ...)`` from the shapes of its arrays.
 
-        ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(O, C/groups, KH, KW)``.
-        Raises :class:`ShapeError` for other ranks or for channels that do not fit.
+        Parameters
+        ----------
+        x_shape : sequence of int
+            (N, C, H, W).
+        weight_shape : sequence of int
+            (O, C/groups, KH, KW).
+        stride, padding, dilation, groups, padding_mode : optional
+            As given to conv2d.
+
+        Returns
+        -------
+        ConvGeometry
+
+        Raises
+        ------
+        ShapeError
+            For other ranks, or for channels that do not fit.
+        GeometryError
+            When no such convolution exists.
         """
         x_shape = as_shape("x", x_shape, "(N, C, H, W)")
         weight_shape = as_shape("weight", weight_shape, "(O, C/groups, KH, KW)")
@@ -194,7 +247,7 @@ class ConvGeometry:
 
     @property
     def span(self) -> Pair:
-        """Rows and columns that one window covers: dilation·(k − 1) + 1."""
+        """Rows and columns that one window covers, dilation·(k − 1) + 1."""
         (dh, dw) = self.dilation
         return dh * (self.KH - 1) + 1, dw * (self.KW - 1) + 1
 
@@ -233,19 +286,22 @@ class ConvGeometry:
 
     @property
     def x_shape(self) -> tuple[int, int, int, int]:
+        """(N, C, H, W)."""
         return self.N, self.C, self.H, self.W
 
     @property
     def weight_shape(self) -> tuple[int, int, int, int]:
+        """(O, C/groups, KH, KW)."""
         return self.O, self.CG, self.KH, self.KW
 
     @property
     def bias_shape(self) -> tuple[int]:
+        """(O,)."""
         return (self.O,)
 
     @property
     def output_shape(self) -> tuple[int, int, int, int]:
-        """Shape of the output, hence of ``grad_output``."""
+        """(N, O, OH, OW), the shape of the output and of ``grad_output``."""
         return self.N, self.O, self.OH, self.OW
 
     # ---- the index map -------------------------------------------------------------------
@@ -308,7 +364,17 @@ class ConvGeometry:
     def require(self, **arrays: np.ndarray) -> None:
         """Check arrays by name: ``geometry.require(x=x, weight=w, grad_output=g, bias=b)``.
 
-        Raises :class:`ShapeError` with the shape that came, the one needed, and why.
+        Parameters
+        ----------
+        **arrays : ndarray
+            Any of x, weight, bias and grad_output.
+
+        Raises
+        ------
+        ShapeError
+            With the shape that came, the one needed, and why.
+        TypeError
+            For another name.
         """
         needed = {
             "x": (self.x_shape, "(N, C, H, W)"),

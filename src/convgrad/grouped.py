@@ -39,6 +39,17 @@ __all__ = [
 def blocks(geometry: ConvGeometry) -> Iterator[tuple[slice, slice]]:
     """The output channels and the input channels of each group: the blocks of the diagonal.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+
+    Yields
+    ------
+    o, c : slice
+        One pair for each group.
+
+    Examples
+    --------
     >>> list(blocks(ConvGeometry(C=4, H=1, W=1, O=6, KH=1, KW=1, groups=2)))
     [(slice(0, 3, None), slice(0, 2, None)), (slice(3, 6, None), slice(2, 4, None))]
     """
@@ -48,8 +59,20 @@ def blocks(geometry: ConvGeometry) -> Iterator[tuple[slice, slice]]:
 
 
 def block_diagonal(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The weight of the same convolution without groups, (O, C, KH, KW), zero off the blocks.
+    """The weight of the same convolution without groups, zero off the blocks.
 
+    Parameters
+    ----------
+    weight : ndarray, (O, C/groups, KH, KW)
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    dense : ndarray, (O, C, KH, KW)
+        Same dtype.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=4, H=1, W=1, O=4, KH=1, KW=1, groups=2)
     >>> weight = np.arange(1, 9).reshape(4, 2, 1, 1)
     >>> block_diagonal(weight, geometry)[:, :, 0, 0]  # o c
@@ -94,10 +117,29 @@ def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) 
 def grad_weight_per_image(
     grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry
 ) -> np.ndarray:
-    """Every image's own share of grad_weight, (N, O, C/G, KH, KW), by one convolution.
+    """Every image's own share of grad_weight, by one convolution.
 
     The "batch × groups" trick in its general form: all images side by side as the channels of
     a single one with N·G groups, so that nothing is summed over n.
+
+    Parameters
+    ----------
+    grad_output : ndarray, (N, O, OH, OW)
+    x : ndarray, (N, C, H, W)
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    shares : ndarray, (N, O, C/groups, KH, KW)
+        In the common dtype of both.
+
+    Examples
+    --------
+    >>> from convgrad import example
+    >>> x, weight, bias, g = example("D").arrays()
+    >>> shares = grad_weight_per_image(g, x, example("D").geometry)
+    >>> bool((shares.sum(axis=0) == grad_weight(g, x, example("D").geometry)).all())
+    True
     """
     N = geometry.N
     if N == 0:
@@ -120,24 +162,48 @@ def per_sample_weight_gradients(
     groups: int = 1,
     padding_mode: str = "zeros",
 ) -> np.ndarray:
-    """Each image's own gradient of the weight, (N, O, C/groups, KH, KW), all from one convolution.
+    """Each image's own gradient of the weight, all from one convolution.
 
     Their sum over the images is the grad_weight of :func:`conv2d_backward`; apart they serve where
     every sample counts for itself: clipping for differential privacy, influence, gradient noise.
     (The bias needs no trick: ``grad_output.sum(axis=(2, 3))``, (N, O).)
 
-    grad_output : (N, O, OH, OW);  x : (N, C, H, W);  weight_shape : (O, C/groups, KH, KW), the
-    weight itself is not needed;  the options as given to conv2d.
+    Parameters
+    ----------
+    grad_output : array_like, (N, O, OH, OW)
+        ∂L/∂y.
+    x : array_like, (N, C, H, W)
+        As given to conv2d.
+    weight_shape : sequence of int
+        (O, C/groups, KH, KW); the weight itself is not needed.
+    stride, padding, dilation, groups, padding_mode : optional
+        As given to conv2d.
 
-    Its type is the common type of grad_output and x by the rules of conv2d, so complex where one of
-    them is.  Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do
-    not fit, among them one image without a batch axis; TypeError for arrays that hold no numbers.
+    Returns
+    -------
+    shares : ndarray, (N, O, C/groups, KH, KW)
+        In the common type of grad_output and x by the rules of conv2d, so complex where one of
+        them is.
 
-    Source: :func:`grad_weight_per_image`; the same call, for padding with zeros, serves private
-    training in Opacus (github.com/meta-pytorch/opacus/pull/245).
+    Raises
+    ------
+    GeometryError
+        When the numbers describe no convolution.
+    ShapeError
+        When a shape does not fit it, among them one image without a batch axis.
+    TypeError
+        For arrays that hold no numbers.
 
+    References
+    ----------
+    The same call, for padding with zeros, serves private training in Opacus
+    (github.com/meta-pytorch/opacus/pull/245).
+
+    Examples
+    --------
     >>> x = [[[[1, 2, 3]]], [[[10, 20, 30]]]]  # two images
-    >>> shares = per_sample_weight_gradients([[[[1, 0]]], [[[0, 1]]]], x, (1, 1, 1, 2))
+    >>> g = [[[[1, 0]]], [[[0, 1]]]]
+    >>> shares = per_sample_weight_gradients(g, x, (1, 1, 1, 2))
     >>> shares[:, 0, 0, 0]  # n j
     array([[ 1.,  2.],
            [20., 30.]])

@@ -33,8 +33,20 @@ __all__ = [
 
 
 def unfold(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Every window as one column, (N, C·KH·KW, OH·OW), the shape of ``torch.nn.Unfold``.
+    """Every window as one column, in the shape of ``torch.nn.Unfold``.
 
+    Parameters
+    ----------
+    x : ndarray, (N, C, H, W)
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    columns : ndarray, (N, C·KH·KW, OH·OW)
+        A copy, same dtype: each cell once for every tap that reads it.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=1, H=3, W=3, O=1, KH=2, KW=2)
     >>> unfold(np.arange(9).reshape(1, 1, 3, 3), geometry)[0]
     array([[0, 1, 3, 4],
@@ -48,10 +60,22 @@ def unfold(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def fold(columns: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Add every column back to the window it came from, (N, C, H, W): the adjoint of unfold.
+    """Add every column back to the window it came from: the adjoint of :func:`unfold`.
 
     The adjoint, not the inverse: ``fold(unfold(x))`` is x times how often each cell is read.
 
+    Parameters
+    ----------
+    columns : ndarray, (N, C·KH·KW, OH·OW)
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    x : ndarray, (N, C, H, W)
+        Same dtype.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=1, H=3, W=3, O=1, KH=2, KW=2)
     >>> fold(unfold(np.ones((1, 1, 3, 3)), geometry), geometry)[0, 0]
     array([[1., 2., 1.],
@@ -64,8 +88,18 @@ def fold(columns: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def column_numbers(geometry: ConvGeometry) -> int:
-    """How many numbers ``unfold`` would write, without writing one.
+    """How many numbers :func:`unfold` would write, without writing one.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
     >>> layer = ConvGeometry(N=32, C=64, H=56, W=56, O=64, KH=3, KW=3, padding=1)
     >>> column_numbers(layer) / (32 * 64 * 56 * 56)  # times as many as x has
     9.0

@@ -64,11 +64,31 @@ ORDERS = {
 class Contribution(NamedTuple):
     """One product: which numbers meet, and in which cell of the gradient they land.
 
-    ``c`` counts within the group of kernel ``o``; ``channel`` is that channel's number in x.
-    ``(h, v)`` are the raw coordinates of the index map, outside the image on padding; ``cell``
-    is the image cell that is really read, ``None`` on zero padding.  ``target`` is the index
-    into the gradient, ``None`` when the product is lost on padding.  For the bias gradient
-    ``c, i, j, h, v, cell, channel`` are ``None``: it has no second factor.
+    Attributes
+    ----------
+    n, o, p, q : int
+        The cell of grad_output.
+    c, i, j : int or None
+        The cell of the kernel; c counts within the group of kernel o.
+    h, v : int or None
+        The raw coordinates of the index map, outside the image on padding.
+    cell : pair or None
+        The image cell that is really read; None on zero padding.
+    target : tuple of int or None
+        The index into the gradient; None when the product is lost on padding.
+    channel : int or None
+        The channel of x that c stands for.
+
+    Notes
+    -----
+    For the bias gradient c, i, j, h, v, cell and channel are None: it has no second factor.
+
+    Examples
+    --------
+    >>> from convgrad.examples import example
+    >>> next(contributions(example("A").geometry, "input"))  # doctest: +NORMALIZE_WHITESPACE
+    Contribution(n=0, o=0, c=0, p=1, q=1, i=1, j=1, h=0, v=0, cell=(0, 0),
+                 target=(0, 0, 0, 0), channel=0)
     """
 
     n: int
@@ -93,13 +113,37 @@ def contributions(
 ) -> Iterator[Contribution]:
     """Every contribution to one gradient, one after the other, in the chosen order.
 
-    ``target`` is ``"weight"``, ``"input"`` or ``"bias"``; ``order`` is ``"tap"``,
-    ``"position"`` or ``"kernel"`` (see :data:`ORDERS`).  Products on zero padding are left out
-    unless ``include_padding``: for grad_weight they are products with the number 0, for
-    grad_input they fall outside the image and have ``target=None``.
-
     The list is made while it is read, so a layer of any size costs no memory.
-    Raises :class:`ValueError` for another target or order.
+
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    target : str, default "weight"
+        The gradient: "weight", "input" or "bias".
+    order : str, default "tap"
+        The loop that is outermost: "tap", "position" or "kernel", see :data:`ORDERS`.
+    include_padding : bool, default False
+        Also the products on zero padding: for grad_weight they are products with the number 0,
+        for grad_input they fall outside the image and have ``target=None``.
+
+    Yields
+    ------
+    Contribution
+
+    Raises
+    ------
+    ValueError
+        For another target or order.
+
+    Examples
+    --------
+    >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=2)
+    >>> for c in contributions(geometry, "weight"):
+    ...     print(f"{c.target} takes x{list(c.cell)}·g{[c.p, c.q]}")
+    (0, 0, 0, 0) takes x[0, 0]·g[0, 0]
+    (0, 0, 0, 0) takes x[0, 1]·g[0, 1]
+    (0, 0, 0, 1) takes x[0, 1]·g[0, 0]
+    (0, 0, 0, 1) takes x[0, 2]·g[0, 1]
     """
     require_geometry(geometry)
     require_choice("target", target, TARGETS)
@@ -158,12 +202,46 @@ def product(
 ) -> np.number:
     """The number that this contribution adds (for a lost one: the number that is lost).
 
-    ``target="weight"`` needs x (N,C,H,W) and grad_output (N,O,OH,OW): x·g.  ``"input"`` needs
-    weight (O,C/G,KH,KW) and grad_output: w·g.  ``"bias"`` needs grad_output: g.
-    Types follow :mod:`convgrad.operands`: whole numbers count as float64, and a product of
-    float16 is the float32 that :func:`accumulate` adds.  Complex operands are conjugated, as
-    PyTorch does, so that a step along minus the gradient lowers the loss.  Raises
-    :class:`ValueError` when an operand is missing, TypeError when one holds no numbers.
+    Parameters
+    ----------
+    contribution : Contribution
+    target : str
+        "weight" multiplies x·g, "input" w·g, "bias" is g alone.
+    x : array_like, (N, C, H, W), optional
+        Needed for target "weight".
+    weight : array_like, (O, C/groups, KH, KW), optional
+        Needed for target "input".
+    grad_output : array_like, (N, O, OH, OW), optional
+        Needed always.
+
+    Returns
+    -------
+    number : NumPy scalar
+        Whole numbers count as float64; a product of float16 is the float32 that
+        :func:`accumulate` adds.
+
+    Raises
+    ------
+    ValueError
+        When an operand is missing.
+    TypeError
+        When one holds no numbers.
+
+    Notes
+    -----
+    Complex operands are conjugated, as PyTorch does, so that a step along minus the gradient
+    lowers the loss.
+
+    Examples
+    --------
+    >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=2)
+    >>> x, g = [[[[1, 2, 3]]]], [[[[10, 100]]]]
+    >>> for c in contributions(geometry, "weight"):
+    ...     print(product(c, "weight", x=x, grad_output=g))
+    10.0
+    200.0
+    20.0
+    300.0
     """
     arrays, _ = ready(target, x=x, weight=weight, grad_output=grad_output)
     with quiet():
@@ -196,16 +274,43 @@ def accumulate(
 ) -> np.ndarray:
     """The gradient, made by adding up its contributions one by one.
 
-    Returns grad_weight (O,C/G,KH,KW), grad_input (N,C,H,W) or grad_bias (O,).  The operands
-    are those of :func:`product`, and types follow :mod:`convgrad.operands`.  With all three
-    operands the result is conv2d_backward's to the type: it is in the common type of them all,
-    and real where the operand whose gradient it is (``weight`` for target "weight") is real.
-    Without that operand it is the whole sum, complex where a factor is.
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    target : str
+        The gradient: "weight", "input" or "bias".
+    x : array_like, (N, C, H, W), optional
+        As for :func:`product`; so are weight and grad_output.
+    weight : array_like, (O, C/groups, KH, KW), optional
+    grad_output : array_like, (N, O, OH, OW), optional
+    order : str, default "tap"
+        As for :func:`contributions`.
+    include_padding : bool, default False
+        As for contributions.
 
+    Returns
+    -------
+    gradient : ndarray
+        grad_weight (O, C/groups, KH, KW), grad_input (N, C, H, W) or grad_bias (O,).  With all
+        three operands it is conv2d_backward's to the type: in the common type of them all, and
+        real where the operand whose gradient it is (weight for target "weight") is real.  Without
+        that operand it is the whole sum, complex where a factor is.
+
+    Raises
+    ------
+    ShapeError
+        When an operand does not fit the geometry.
+    ValueError
+        For another target or order, or when an operand is missing.
+    TypeError
+        When one holds no numbers.
+
+    Examples
+    --------
     >>> from convgrad.examples import example
     >>> a = example("A")
     >>> x, weight, bias, g = a.arrays()
-    >>> accumulate(a.geometry, "weight", x=x, grad_output=g)[0, 0]     # g, turned by 180°
+    >>> accumulate(a.geometry, "weight", x=x, grad_output=g)[0, 0]  # g, turned
     array([[0., 0., 0., 0.],
            [0., 8., 6., 0.],
            [0., 4., 2., 0.],
@@ -225,17 +330,40 @@ def accumulate(
 def kernel_share(
     geometry: ConvGeometry, grad_output: np.ndarray, weight: np.ndarray, o: int
 ) -> np.ndarray:
-    """What kernel ``o`` alone sends back to the input: its share of grad_input, (N,C,H,W).
+    """What one kernel alone sends back to the input: its share of grad_input.
 
-    The shares of all kernels add up to grad_input.  Channels of other groups stay 0.  Types
-    follow :mod:`convgrad.operands`.  Raises TypeError when ``o`` is no whole number, and
-    :class:`IndexError` when there is no such kernel.
+    The shares of all kernels add up to grad_input.  Channels of other groups stay 0.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    grad_output : array_like, (N, O, OH, OW)
+    weight : array_like, (O, C/groups, KH, KW)
+    o : int
+        The kernel, 0 to O − 1.
+
+    Returns
+    -------
+    share : ndarray, (N, C, H, W)
+        Types as in conv2d_backward.
+
+    Raises
+    ------
+    ShapeError
+        When an array does not fit the geometry.
+    TypeError
+        When o is no whole number, or an array holds no numbers.
+    IndexError
+        When there is no such kernel.
+
+    Examples
+    --------
     >>> from convgrad.examples import example
     >>> d = example("D")
     >>> x, weight, bias, g = d.arrays()
-    >>> shares = [kernel_share(d.geometry, g, weight, o) for o in range(d.geometry.O)]
-    >>> bool((sum(shares) == accumulate(d.geometry, "input", weight=weight, grad_output=g)).all())
+    >>> shares = [kernel_share(d.geometry, g, weight, o) for o in range(6)]
+    >>> grad_input = accumulate(d.geometry, "input", weight=weight, grad_output=g)
+    >>> np.array_equal(sum(shares), grad_input)
     True
     """
     require_geometry(geometry)

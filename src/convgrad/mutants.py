@@ -36,7 +36,38 @@ Condition = Callable[[ConvGeometry], bool]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake.  Calling the mutant calls its function."""
+    """One mistake.  Calling the mutant calls its function.
+
+    Attributes
+    ----------
+    name : str
+        Its key in :data:`MUTANTS`.
+    target : str
+        Which gradient it gets wrong: "weight", "input" or "bias".
+    sentence : str
+        The mistake in one sentence.
+    killed_by : str
+        The law that notices it, a key of ``checks.LAWS``.
+    function : callable
+        Takes what the right rule takes.
+    survives_ones : bool
+        Whether it gives the right answer whenever grad_output is 1 everywhere.
+    cause : str or None
+        What ``explain_difference`` calls it; None where the result does not show it.
+    shows : callable
+        ``shows(geometry)``: whether the mistake makes a difference there.
+    hides : str
+        Where it makes none, in words.
+
+    Examples
+    --------
+    >>> from convgrad.examples import example
+    >>> x, weight, bias, g = example("B").arrays()
+    >>> MUTANTS["wgrad_reversed"](g, x, example("B").geometry)[0, 0]
+    array([[ 5.,  3., 10.],
+           [ 9., 10.,  8.],
+           [ 9.,  8.,  3.]])
+    """
 
     name: str
     target: str  # "weight", "input" or "bias": which gradient it gets wrong

@@ -26,10 +26,21 @@ _NUMPY_MODES: dict[str, Literal["constant", "reflect", "edge", "wrap"]] = {
 
 
 def pad(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The image with its border, (N, C, H + top + bottom, W + left + right), same dtype.
+    """The image with its border.
 
-    Without padding this is ``x`` itself, not a copy.
+    Parameters
+    ----------
+    x : ndarray, (N, C, H, W)
+    geometry : ConvGeometry
+        Says how wide the border is, and what stands in it.
 
+    Returns
+    -------
+    padded : ndarray, (N, C, H + top + bottom, W + left + right)
+        Same dtype.  Without padding this is ``x`` itself, not a copy.
+
+    Examples
+    --------
     >>> row = np.array([1.0, 2.0, 3.0]).reshape(1, 1, 1, 3)
     >>> padding = ((0, 0), (2, 1))
     >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=1, padding=padding)
@@ -56,12 +67,23 @@ def with_border(geometry: ConvGeometry) -> ConvGeometry:
 
 
 def fold_border(grad_padded: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The gradient of the image from the gradient of the padded image: the adjoint of ``pad``.
+    """The gradient of the image from the gradient of the padded image: the adjoint of :func:`pad`.
 
-    Takes (N, C, H + top + bottom, W + left + right), gives (N, C, H, W), same dtype.  With zero
-    padding the border is cut off (the result is a view); every other mode adds each border
-    cell to the image cell that it copies.
+    With zero padding the border is cut off; every other mode adds each border cell to the image
+    cell that it copies.
 
+    Parameters
+    ----------
+    grad_padded : ndarray, (N, C, H + top + bottom, W + left + right)
+    geometry : ConvGeometry
+
+    Returns
+    -------
+    grad : ndarray, (N, C, H, W)
+        Same dtype; with zero padding a view.
+
+    Examples
+    --------
     >>> row = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).reshape(1, 1, 1, 6)
     >>> padding = ((0, 0), (2, 1))
     >>> geometry = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=1, padding=padding)

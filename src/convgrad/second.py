@@ -142,20 +142,60 @@ def double_backward(
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
     """The gradients of :func:`conv2d_backward` with respect to grad_output, x and weight.
 
-    grad_grad_input, grad_grad_weight, grad_grad_bias : ∂L/∂ each result of conv2d_backward, in
-    the shapes of x, weight and bias; None stands for zeros, which cost nothing.
-    grad_output, x, weight and the options : as given to conv2d_backward.
-    output_mask : which of the three results to compute; the others are None.
+    Parameters
+    ----------
+    grad_grad_input : array_like or None, (N, C, H, W)
+        ∂L/∂grad_input.  None stands for zeros, which cost nothing; so for the next two.
+    grad_grad_weight : array_like or None, (O, C/groups, KH, KW)
+        ∂L/∂grad_weight.
+    grad_grad_bias : array_like or None, (O,)
+        ∂L/∂grad_bias.
+    grad_output : array_like, (N, O, OH, OW)
+        As given to conv2d_backward.
+    x : array_like, (N, C, H, W)
+        As given to conv2d_backward.
+    weight : array_like, (O, C/groups, KH, KW)
+        As given to conv2d_backward.
+    stride, padding, dilation, groups, padding_mode : optional
+        As given to conv2d_backward.
+    output_mask : three bools, default (True, True, True)
+        Which of the three results to compute; the others are None.
+    implementation : str, optional
+        A name in :data:`IMPLEMENTATIONS`; None takes the fastest.
 
-    Returns (grad_grad_output, grad_input, grad_weight) in the shapes of grad_output, x and
-    weight.  One that no operand reaches is zero, and an array too (PyTorch returns None there).
-    grad_input and grad_weight are shares: where x or weight also reaches the loss in other ways,
-    their gradients add up.  Types, complex conventions (PyTorch's) and memory follow the rules of
-    conv2d_backward, with the common type of all operands given.
+    Returns
+    -------
+    grad_grad_output : ndarray or None, (N, O, OH, OW)
+        In the shape of grad_output.
+    grad_input : ndarray or None, (N, C, H, W)
+        A share: where x also reaches the loss in other ways, the gradients add up.
+    grad_weight : ndarray or None, (O, C/groups, KH, KW)
+        A share, likewise.
 
-    Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when sizes do not fit,
-    ValueError for an unknown implementation, TypeError for arrays that hold no numbers.
+    Raises
+    ------
+    GeometryError
+        When the numbers describe no convolution.
+    ShapeError
+        When an array does not fit it, or output_mask is not three flags.
+    ValueError
+        For an unknown implementation.
+    TypeError
+        For arrays that hold no numbers.
 
+    Notes
+    -----
+    A result that no operand reaches is zero, and an array too (PyTorch returns None there).
+    Types, complex conventions (PyTorch's) and memory follow the rules of conv2d_backward, with
+    the common type of all operands given.
+
+    The formulas are those of the sum T(g, x, w) = Σ g · w · x, linear in each of the three, with
+    one operand left out at a time: grad_grad_output = conv(ggx, w) + conv(x, ggw) + ggb,
+    grad_input is the grad_input rule with ggw as the kernel, grad_weight the grad_weight rule
+    with ggx as the image.  PyTorch has the same ones in ``_convolution_double_backward``.
+
+    Examples
+    --------
     A gradient penalty, L = ½ Σ grad_input², hands back grad_input itself:
 
     >>> from convgrad import conv2d_backward
@@ -163,7 +203,8 @@ def double_backward(
     >>> grad_input, _, _ = conv2d_backward(g, x, weight)
     >>> grad_input
     array([[[[ 2.,  3., -5.]]]])
-    >>> grad_of_g, grad_of_x, grad_of_weight = double_backward(grad_input, None, None, g, x, weight)
+    >>> grad_of_g, grad_of_x, grad_of_weight = double_backward(
+    ...     grad_input, None, None, g, x, weight)
     >>> grad_of_g  # conv(grad_input, weight)
     array([[[[-1.,  8.]]]])
     >>> grad_of_weight  # 2·2 + 5·3 and 2·3 + 5·(−5)

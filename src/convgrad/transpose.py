@@ -57,17 +57,22 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class TransposedGeometry:
-    """Every size of one transposed convolution.
+    """Every size of one transposed convolution; made by :meth:`of`, which checks the numbers.
 
-    conv : the convolution that goes the other way: from the map that x lays down, before
-        anything is cut off it, to x.  No padding, no leftover.
-    padding : ((top, bottom), (left, right)), what is cut off that map
-    output_padding : (rows, columns) that are added at its bottom and right before the cut
+    Attributes
+    ----------
+    conv : ConvGeometry
+        The convolution that goes the other way: from the map that x lays down, before anything
+        is cut off it, to x.  No padding, no leftover.
+    padding : pair of pairs
+        ((top, bottom), (left, right)), what is cut off that map.
+    output_padding : pair
+        (rows, columns) that are added at its bottom and right before the cut.
 
-    Made by :meth:`of`, which checks the numbers.
-
-    >>> geometry = TransposedGeometry.of((1, 1, 2, 3), (1, 1, 3, 3), stride=2, padding=1,
-    ...                                  output_padding=(1, 0))
+    Examples
+    --------
+    >>> geometry = TransposedGeometry.of(
+    ...     (1, 1, 2, 3), (1, 1, 3, 3), stride=2, padding=1, output_padding=(1, 0))
     >>> geometry.laid_size, geometry.output_shape
     ((5, 7), (1, 1, 4, 5))
     """
@@ -89,8 +94,25 @@ class TransposedGeometry:
     ) -> TransposedGeometry:
         """The geometry of ``conv_transpose2d(x, weight, ...)`` from the shapes of its arrays.
 
-        ``x_shape`` is ``(N, C, H, W)``; ``weight_shape`` is ``(C, O/groups, KH, KW)``.
-        Raises :class:`ShapeError` for shapes, :class:`GeometryError` for numbers that do not fit.
+        Parameters
+        ----------
+        x_shape : sequence of int
+            (N, C, H, W).
+        weight_shape : sequence of int
+            (C, O/groups, KH, KW).
+        stride, padding, output_padding, groups, dilation : optional
+            As given to conv_transpose2d.
+
+        Returns
+        -------
+        TransposedGeometry
+
+        Raises
+        ------
+        ShapeError
+            For shapes that do not fit.
+        GeometryError
+            For numbers that do not.
         """
         x_shape = as_shape("x", x_shape, "(N, C, H, W)")
         weight_shape = as_shape("weight", weight_shape, "(C, O/groups, KH, KW)")
@@ -124,7 +146,7 @@ class TransposedGeometry:
 
     @property
     def laid_size(self) -> Pair:
-        """Height and width of the map that x lays down: stride·(H − 1) + dilation·(KH − 1) + 1."""
+        """Height and width of the map that x lays down, stride·(H − 1) + dilation·(KH − 1) + 1."""
         return self.conv.H, self.conv.W
 
     @property
@@ -139,23 +161,26 @@ class TransposedGeometry:
 
     @property
     def x_shape(self) -> tuple[int, int, int, int]:
+        """(N, C, H, W)."""
         return self.conv.output_shape
 
     @property
     def weight_shape(self) -> tuple[int, int, int, int]:
+        """(C, O/groups, KH, KW)."""
         return self.conv.weight_shape
 
     @property
     def bias_shape(self) -> tuple[int]:
+        """(O,)."""
         return (self.conv.C,)
 
     @property
     def output_shape(self) -> tuple[int, int, int, int]:
-        """Shape of the output, hence of ``grad_output``."""
+        """(N, O, OH, OW), the shape of the output and of ``grad_output``."""
         return self.conv.N, self.conv.C, self.OH, self.OW
 
     def require(self, **arrays: np.ndarray) -> None:
-        """Check arrays by name, ``bias`` and ``grad_output``; raises :class:`ShapeError`."""
+        """Check arrays by name, ``bias`` and ``grad_output``; raises ShapeError."""
         needed = {
             "bias": (self.bias_shape, "(O,)"),
             "grad_output": (self.output_shape, "(N, O, OH, OW), the shape of the output"),
@@ -243,23 +268,51 @@ def conv_transpose2d(
 ) -> np.ndarray:
     """Transposed convolution (``torch.nn.functional.conv_transpose2d``, arguments in its order).
 
-    x : (N, C, H, W), or (C, H, W) for one image;  weight : (C, O/groups, KH, KW), the input
-    channels first, as the weight of the conv2d that goes the other way has them;
-    bias : (O,) or None.
-    stride, dilation : int or pair;  padding : int, pair or ((top, bottom), (left, right)), cut
-    off the result;  output_padding : int or pair, smaller than stride or than dilation.
-    implementation : a name in :data:`IMPLEMENTATIONS`; None takes the fastest.
+    Parameters
+    ----------
+    x : array_like, (N, C, H, W)
+        The maps; (C, H, W) for one image.
+    weight : array_like, (C, O/groups, KH, KW)
+        The input channels first, as the weight of the conv2d that goes the other way has them.
+    bias : array_like, (O,), optional
+        One number for each output channel.
+    stride : int or pair, default 1
+        How far apart the cells of x lay down their kernels; a pair is (height, width).
+    padding : int, pair or pair of pairs, default 0
+        What is cut off the result: one number, (height, width) or ((top, bottom), (left, right)).
+    output_padding : int or pair, default 0
+        Rows and columns that are added at the end, fewer than stride or than dilation.
+    groups : int, default 1
+        How many independent convolutions share the channels.
+    dilation : int or pair, default 1
+        Distance from one tap to the next.
+    implementation : str, optional
+        A name in :data:`IMPLEMENTATIONS`; None takes the fastest.
 
-    Returns y, (N, O, OH, OW), or (O, OH, OW) for one image, with OH = stride·(H − 1) +
-    dilation·(KH − 1) + 1 + output_padding − padding of both sides.  Types follow the rules of
-    :func:`conv2d`.  Raises :class:`GeometryError` or :class:`ShapeError` (both ValueError) when
-    sizes do not fit, ValueError for an unknown implementation, TypeError for arrays that hold no
-    numbers.
+    Returns
+    -------
+    y : ndarray, (N, O, OH, OW)
+        (O, OH, OW) for one image, with OH = stride·(H − 1) + dilation·(KH − 1) + 1 +
+        output_padding − padding of both sides.  Types follow the rules of :func:`conv2d`.
 
-    >>> conv_transpose2d([[[[1, 10]]]], [[[[1, 2, 3]]]], stride=2)  # 1·(1 2 3) and 10·(1 2 3)
+    Raises
+    ------
+    GeometryError
+        When the numbers describe no transposed convolution.
+    ShapeError
+        When an array does not fit it.  (Both errors are ValueErrors.)
+    ValueError
+        For an unknown implementation.
+    TypeError
+        For arrays that hold no numbers.
+
+    Examples
+    --------
+    >>> x, weight = [[[[1, 10]]]], [[[[1, 2, 3]]]]
+    >>> conv_transpose2d(x, weight, stride=2)  # 1·(1 2 3) and 10·(1 2 3) overlap
     array([[[[ 1.,  2., 13., 20., 30.]]]])
-    >>> conv_transpose2d([[[[1, 10]]]], [[[[1, 2, 3]]]], stride=2, padding=(0, 1),
-    ...                  output_padding=(0, 1))  # one column added, one cut off each end
+    >>> conv_transpose2d(  # one column added, one cut off each end
+    ...     x, weight, stride=2, padding=(0, 1), output_padding=(0, 1))
     array([[[[ 2., 13., 20., 30.]]]])
     """
     operands = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
@@ -320,14 +373,43 @@ def conv_transpose2d_backward(
     output_mask: Sequence[bool] = (True, True, True),
     implementation: str | None = None,
 ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-    """The three gradients of :func:`conv_transpose2d`: (grad_input, grad_weight, grad_bias).
+    """The three gradients of :func:`conv_transpose2d`.
 
-    grad_output : ∂L/∂y, in the shape of conv_transpose2d's result; the rest as given to it.
-    output_mask : which of the three to compute; the others are None.
+    Parameters
+    ----------
+    grad_output : array_like, (N, O, OH, OW)
+        ∂L/∂y, in the shape of conv_transpose2d's result.
+    x : array_like, (N, C, H, W)
+        As given to conv_transpose2d.
+    weight : array_like, (C, O/groups, KH, KW)
+        As given to conv_transpose2d.
+    stride, padding, output_padding, groups, dilation : optional
+        As given to conv_transpose2d.
+    output_mask : three bools, default (True, True, True)
+        Which of the three to compute; the others are None.
+    implementation : str, optional
+        A name in :data:`IMPLEMENTATIONS`; None takes the fastest.
 
-    The gradients have the shapes of x, weight and bias; their types, complex conventions and
-    memory follow the rules of :func:`conv2d_backward`.  Raises as conv_transpose2d does.
+    Returns
+    -------
+    grad_input : ndarray or None, (N, C, H, W)
+        A convolution of grad_output with the same weight.
+    grad_weight : ndarray or None, (C, O/groups, KH, KW)
+        The grad_weight rule with x and grad_output exchanged.
+    grad_bias : ndarray or None, (O,)
+        The sum of grad_output over images and positions.
 
+    Raises
+    ------
+    GeometryError, ShapeError, ValueError, TypeError
+        As conv_transpose2d does; ShapeError also for an output_mask that is not three flags.
+
+    Notes
+    -----
+    Types, complex conventions and memory follow the rules of :func:`conv2d_backward`.
+
+    Examples
+    --------
     >>> grad_input, grad_weight, _ = conv_transpose2d_backward(
     ...     [[[[1, 0, 2, 0, 3]]]], [[[[1, 10]]]], [[[[1, 2, 3]]]], stride=2)
     >>> grad_input  # a convolution of g: 1·1 + 2·3 and 2·1 + 3·3

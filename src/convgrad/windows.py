@@ -36,10 +36,20 @@ __all__ = [
 
 
 def windows(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """All windows of the padded x, (N, C, OH, OW, KH, KW): ``w[n,c,p,q,i,j] = x[n,c,h,v]``.
+    """All windows of the padded x: ``w[n,c,p,q,i,j] = x[n,c,h,v]``.
 
-    A view: overlapping windows show the same memory, so it is read-only.
+    Parameters
+    ----------
+    x : ndarray, (N, C, H, W)
+    geometry : ConvGeometry
 
+    Returns
+    -------
+    w : ndarray, (N, C, OH, OW, KH, KW)
+        A view: overlapping windows show the same memory, so it is read-only.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=1, H=1, W=5, O=1, KH=1, KW=2, dilation=2)
     >>> row = np.arange(5).reshape(1, 1, 1, 5)
     >>> windows(row, geometry)[0, 0, 0, :, 0, :]  # q j
@@ -55,10 +65,21 @@ def windows(x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 def overlap_add(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """Add every product back to the cell its tap read: the adjoint of :func:`windows`.
 
-    Takes (N, C, OH, OW, KH, KW), gives (N, C, H, W), same dtype.
+    Parameters
+    ----------
+    products : ndarray, (N, C, OH, OW, KH, KW)
+    geometry : ConvGeometry
 
+    Returns
+    -------
+    x : ndarray, (N, C, H, W)
+        Same dtype.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=1, H=1, W=5, O=1, KH=1, KW=2, dilation=2)
-    >>> overlap_add(np.ones((1, 1, 1, 3, 1, 2)), geometry)[0, 0]  # how often each cell is read
+    >>> once = np.ones((1, 1, 1, 3, 1, 2))
+    >>> overlap_add(once, geometry)[0, 0]  # how often each cell is read
     array([[1., 1., 2., 1., 1.]])
     """
     return fold_border(scatter(products, geometry), geometry)

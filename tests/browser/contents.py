@@ -38,16 +38,25 @@ def source(page: str) -> str:
     return (ROOT / f"{page}.md").read_text(encoding="utf-8")
 
 
+_CODE = re.compile(r"^(`{3,}|:{3,})(?:\{code|\w).*?^\1\s*$", re.M | re.S)
+_CELL = re.compile(r"^(`{3,}|:{3,})\{code-cell\}.*?^\1\s*$", re.M | re.S)
+
+
+def cells(page: str) -> str:
+    """The cells of a page that are run when it is built."""
+    return "\n".join(match[0] for match in _CELL.finditer(source(page)))
+
+
 def has_formulas(page: str) -> bool:
-    """Whether the prose has maths in it; a dollar in a code cell is none."""
-    prose = re.sub(r"^(`{3,}|:{3,})\{code.*?^\1\s*$", "", source(page), flags=re.M | re.S)
+    """Whether the prose has maths in it; a dollar in a cell or a listing is none."""
+    prose = _CODE.sub("", source(page))
     prose = re.sub(r"`[^`\n]*`", "", prose)
     return "$" in prose or "{math}" in source(page)
 
 
 def shows(page: str, widget: str) -> bool:
     """Whether a cell of the page makes this widget."""
-    return re.search(rf"\b{widget}(?:\.\w+)?\(", source(page)) is not None
+    return re.search(rf"\b{widget}(?:\.\w+)?\(", cells(page)) is not None
 
 
 def pages_showing(widget: str) -> list[str]:

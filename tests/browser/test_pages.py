@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from contents import FAINT_TEXT, has_formulas, pages, pages_showing, source
+from contents import FAINT_TEXT, cells, has_formulas, pages, pages_showing
 
 pytestmark = pytest.mark.browser
 
@@ -50,7 +50,7 @@ def test_page_is_whole(visit, page):
     hosts = view.locator(".cg-widget")
     assert view.locator(".cg-widget.cg-mounted").count() == hosts.count()
     assert view.locator(".cg-live").count() == hosts.count()
-    made = len(re.findall(r"\b(?:ContributionPlayer|Predict(?:\.from_exercise)?)\(", source(page)))
+    made = len(re.findall(r"\b(?:ContributionPlayer|Predict(?:\.from_exercise)?)\(", cells(page)))
     assert hosts.count() >= (made > 0)
 
 

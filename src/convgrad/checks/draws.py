@@ -19,7 +19,22 @@ __all__ = ["Draw", "one_thing_more", "random_geometry", "random_operands"]
 
 
 class Draw(NamedTuple):
-    """A geometry and operands that fit it."""
+    """A geometry and operands that fit it.
+
+    Attributes
+    ----------
+    geometry : ConvGeometry
+    x : ndarray, (N, C, H, W)
+    weight : ndarray, (O, C/groups, KH, KW)
+    grad_output : ndarray, (N, O, OH, OW)
+
+    Examples
+    --------
+    >>> geometry = ConvGeometry(C=1, H=5, W=5, O=1, KH=3, KW=3)
+    >>> draw = random_operands(geometry, np.random.default_rng(0))
+    >>> [operand.shape for operand in draw.operands("input")]
+    [(1, 1, 3, 3), (1, 1, 3, 3)]
+    """
 
     geometry: ConvGeometry
     x: np.ndarray  # n c h v
@@ -80,15 +95,36 @@ def random_geometry(
     padding_modes: Sequence[str] = PADDING_MODES,
     most: int = 3,
 ) -> ConvGeometry:
-    """A small geometry with sizes drawn independently, each at most about ``most``.
+    """A small geometry with sizes drawn independently.
 
     The output size, kernel, stride, dilation and leftover are drawn; the input size follows
-    from them, so that no draw is thrown away.  With ``shows`` it draws until that holds.
-    Raises :class:`ValueError` when a thousand draws do not satisfy it.
+    from them, so that no draw is thrown away.
 
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    shows : callable, optional
+        Draws until ``shows(geometry)`` holds.
+    padding_modes : sequence of str, optional
+        What to draw the padding mode from; all four by default.
+    most : int, default 3
+        About how large each size may be.
+
+    Returns
+    -------
+    ConvGeometry
+
+    Raises
+    ------
+    ValueError
+        When a thousand draws do not satisfy ``shows``.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
-    >>> random_geometry(rng, lambda geometry: geometry.leftover[0] > 0).leftover[0] > 0
-    True
+    >>> geometry = random_geometry(rng, lambda geometry: geometry.groups == 2)
+    >>> geometry.groups
+    2
     """
     for _ in range(1000):
         geometry = _draw(rng, padding_modes, most)
@@ -142,7 +178,28 @@ def _draw_axis(up_to: Callable[..., int], mode: str, most: int) -> dict[str, Any
 
 
 def random_operands(geometry: ConvGeometry, rng: np.random.Generator, largest: int = 4) -> Draw:
-    """Integers from −largest to largest in float64, in the shapes of the geometry."""
+    """Small whole numbers in float64, in the shapes of the geometry.
+
+    Sums of their products are exact, so ``==`` is the right comparison.
+
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    rng : numpy.random.Generator
+    largest : int, default 4
+        The numbers go from −largest to largest.
+
+    Returns
+    -------
+    Draw
+
+    Examples
+    --------
+    >>> geometry = ConvGeometry(C=1, H=2, W=3, O=1, KH=1, KW=1)
+    >>> random_operands(geometry, np.random.default_rng(0)).x[0, 0]
+    array([[ 3.,  1.,  0.],
+           [-2., -2., -4.]])
+    """
 
     def whole(shape: tuple[int, ...]) -> np.ndarray:
         return rng.integers(-largest, largest + 1, size=shape).astype(np.float64)

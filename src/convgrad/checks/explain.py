@@ -91,9 +91,25 @@ CAUSES = {
 class Explanation:
     """What is wrong with an array, or that nothing is.
 
-    ``cause`` is a key of :data:`CAUSES`; ``sentence`` says it to the reader.  ``cell`` is the
-    index of the first wrong cell, ``got`` and ``wanted`` its two values, ``wrong_cells`` how
-    many there are; all are ``None`` when there is no cell to compare (wrong shape, no numbers).
+    Attributes
+    ----------
+    cause : str
+        A key of :data:`CAUSES`; "right" where nothing is wrong.
+    sentence : str
+        Says it to the reader.
+    cell : tuple of int or None
+        The index of the first wrong cell.  None, like the rest, where there is no cell to compare
+        (wrong shape, no numbers).
+    got, wanted : number or None
+        Its two values.
+    wrong_cells : int or None
+        How many there are.
+
+    Examples
+    --------
+    >>> explanation = explain_difference([[1, 2], [3, 4]], np.ones((2, 2)))
+    >>> explanation.cause, explanation.cell, explanation.wrong_cells
+    ('unknown', (0, 1), 3)
     """
 
     cause: str
@@ -105,6 +121,7 @@ class Explanation:
 
     @property
     def right(self) -> bool:
+        """Whether nothing is wrong."""
         return self.cause == "right"
 
     def __str__(self) -> str:
@@ -124,12 +141,34 @@ def explain_difference(
 ) -> Explanation:
     """Say in words why ``actual`` is not ``expected``.
 
-    ``target`` is ``"weight"``, ``"input"``, ``"bias"`` or ``"output"`` (the forward pass).  The
-    more is given, the more causes can be told apart: without geometry and operands only what
-    shows in the two arrays alone (turned, scaled, cut …).  Never raises because of ``actual``,
-    which may be anything at all; raises :class:`~convgrad.geometry.ShapeError` when an operand
-    does not fit the geometry, and ValueError for another target.
+    Parameters
+    ----------
+    actual : anything
+        The answer to be judged.
+    expected : ndarray
+        The right answer.
+    geometry : ConvGeometry, optional
+        The more of these four and of the target is given, the more causes can be told apart:
+        without them only what shows in the two arrays alone (turned, scaled, cut …).
+    target : str, optional
+        What the arrays are: "weight", "input", "bias", or "output" for the forward pass.
+    x : ndarray, (N, C, H, W), optional
+    weight : ndarray, (O, C/groups, KH, KW), optional
+    grad_output : ndarray, (N, O, OH, OW), optional
 
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ShapeError
+        When an operand does not fit the geometry.
+    ValueError
+        For another target.  Never because of ``actual``, which may be anything at all.
+
+    Examples
+    --------
     >>> from convgrad import windows
     >>> from convgrad.examples import example
     >>> b = example("B")
@@ -161,7 +200,24 @@ def explain_difference(
 def matching_causes(actual: Any, expected: np.ndarray, **known: Any) -> set[str]:
     """Every cause whose array equals ``actual``: more than one where mistakes coincide.
 
-    Arguments as for :func:`explain_difference`.
+    Parameters
+    ----------
+    actual : anything
+        The answer to be judged.
+    expected : ndarray
+        The right answer.
+    **known
+        geometry, target and operands, as for :func:`explain_difference`.
+
+    Returns
+    -------
+    set of str
+        Keys of :data:`CAUSES`.
+
+    Examples
+    --------
+    >>> sorted(matching_causes([[2, 1]], np.array([[1, 2]])))  # in one row alike
+    ['flipped', 'mirrored']
     """
     case = Case.of(expected, **known)
     try:

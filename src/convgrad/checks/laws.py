@@ -29,7 +29,18 @@ Judge = Callable[[Rule, str, Draw, np.random.Generator], None]
 
 
 class LawBroken(AssertionError):
-    """A gradient does not obey a law; the message says which and by how much."""
+    """A gradient does not obey a law; the message says which and by how much.
+
+    Examples
+    --------
+    >>> u, v = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    >>> assert_adjoint(
+    ...     lambda u: 2 * u, lambda v: 3 * v, u, v)  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.checks.laws.LawBroken: ⟨v, linear(u)⟩ = 22, but ⟨adjoint(v), u⟩ = 33:
+        the second map is not the adjoint of the first
+    """
 
 
 def assert_adjoint(
@@ -41,10 +52,27 @@ def assert_adjoint(
 ) -> None:
     """Raise :class:`LawBroken` unless ⟨linear(u), v⟩ = ⟨u, adjoint(v)⟩.
 
-    ``u`` is an operand, ``v`` has the shape of the output.  With small integers both sides are
-    exact and ``rtol=0`` is right; for other floats say how much of Σ |v|·|linear(u)| may be
-    rounding (1e-12 for float64).  The two products are summed in float64 or wider.
+    Parameters
+    ----------
+    linear : callable
+        A linear map of one array.
+    adjoint : callable
+        The map that is claimed to be its adjoint.
+    u : ndarray
+        An operand of ``linear``.
+    v : ndarray
+        In the shape of its output.
+    rtol : float, default 0.0
+        How much of Σ abs(v)·abs(linear(u)) may be rounding.  With small integers both sides are
+        exact and 0 is right; for other floats 1e-12 in float64.
 
+    Raises
+    ------
+    LawBroken
+        With both sides, which are summed in float64 or wider.
+
+    Examples
+    --------
     >>> from convgrad.examples import example
     >>> b = example("B")
     >>> x, weight, bias, g = b.arrays()
@@ -82,6 +110,23 @@ def directional_difference(
     For a loss that is linear in this operand the difference is exact for every step, so the
     step is 1 and integers stay integers.  For a curved loss use a small step and a tolerance.
 
+    Parameters
+    ----------
+    loss : callable
+        One number from an array.
+    at : ndarray
+        Where the gradient was taken.
+    direction : ndarray
+        In the shape of ``at``.
+    step : float, default 1.0
+        How far to go.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> from convgrad.examples import example
     >>> b = example("B")
     >>> x, weight, bias, g = b.arrays()
@@ -102,8 +147,22 @@ def directional_difference(
 class Law:
     """One law: what it says, operands on which breaking it shows, and its judgement.
 
-    ``check(rule, target, geometry, rng)`` draws operands and raises :class:`LawBroken` (or
-    lets the rule's own error through) when the rule breaks the law on them.
+    Attributes
+    ----------
+    name : str
+        Its key in :data:`LAWS`.
+    sentence : str
+        What it says.
+    draw : callable
+        ``draw(geometry, rng)``: operands on which breaking it shows.
+    judge : callable
+        ``judge(rule, target, draw, rng)``: raises where the rule breaks it on these.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> geometry = ConvGeometry(C=1, H=5, W=5, O=1, KH=3, KW=3)
+    >>> LAWS["adjoint"].check(windows.grad_weight, "weight", geometry, rng)  # kept
     """
 
     name: str
@@ -114,6 +173,24 @@ class Law:
     def check(
         self, rule: Rule, target: str, geometry: ConvGeometry, rng: np.random.Generator
     ) -> None:
+        """Draw operands and hold the rule to the law.
+
+        Parameters
+        ----------
+        rule : callable
+            A gradient, called as ``rule(grad_output, x, geometry)`` for target "weight",
+            ``rule(grad_output, weight, geometry)`` for "input", ``rule(grad_output, geometry)`` for
+            "bias".
+        target : str
+            Which of the three it is.
+        geometry : ConvGeometry
+        rng : numpy.random.Generator
+
+        Raises
+        ------
+        LawBroken
+            When the rule breaks the law.  The rule's own errors pass through.
+        """
         self.judge(rule, target, self.draw(geometry, rng), rng)
 
 

@@ -55,10 +55,27 @@ _BANK: dict[str, Exercise] = {
 
 
 def get(key: str) -> Exercise:
-    """The exercise with this key; raises KeyError with the keys there are.
+    """The exercise with this key.
 
-    >>> get("weight-how-many").check(6)
-    Not yet. That is one image's share. There are 2 images, and their shares add.
+    Parameters
+    ----------
+    key : str
+        Its name for good, such as "weight-one-tap".
+
+    Returns
+    -------
+    Exercise
+
+    Raises
+    ------
+    KeyError
+        For another one, with the keys there are.
+
+    Examples
+    --------
+    >>> get("weight-how-many").check(6)  # doctest: +NORMALIZE_WHITESPACE
+    Not yet. That is one image's share.
+    There are 2 images, and their shares add.
     """
     try:
         return _BANK[key]
@@ -67,8 +84,24 @@ def get(key: str) -> Exercise:
 
 
 def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
-    """All exercises in the order of the book, or those of one chapter (KeyError for another).
+    """All exercises in the order of the book, or those of one chapter.
 
+    Parameters
+    ----------
+    chapter : str, optional
+        Such as "weight_gradient", the name of its page.
+
+    Returns
+    -------
+    tuple of Exercise
+
+    Raises
+    ------
+    KeyError
+        For a chapter without exercises.
+
+    Examples
+    --------
     >>> [exercise.level for exercise in all_exercises("weight_gradient")]
     [1, 1, 2, 2, 2, 2, 2, 3, 3]
     """

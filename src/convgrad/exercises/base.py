@@ -25,15 +25,42 @@ Mistakes = Sequence[tuple[Any, str]]
 
 
 class WrongAnswer(AssertionError):
-    """An answer that does not pass; the message is the verdict's."""
+    """An answer that does not pass; the message is the verdict's.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> exercises.get("weight-how-many").require(6)  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.exercises.base.WrongAnswer: weight-how-many: Not yet.
+        That is one image's share. There are 2 images, and their shares add.
+    """
 
 
 @dataclass(frozen=True)
 class Verdict:
     """Right or not yet, and why.  True when passed.
 
-    ``hints`` are those of the exercise: a notebook shows them folded, one below the other.
-    ``untouched`` says that there is no answer yet: then it invites and does not judge.
+    Attributes
+    ----------
+    passed : bool
+        Whether the answer is right.
+    message : str
+        Why, or why not; it never gives the whole answer away.
+    hints : tuple of str
+        Those of the exercise: a notebook shows them folded, one below the other.
+    untouched : bool
+        Whether there is no answer yet: then it invites and does not judge.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> verdict = exercises.get("weight-how-many").check(...)
+    >>> verdict
+    Your turn. Nothing is entered yet: replace the ... by your answer.
+    >>> bool(verdict), verdict.untouched
+    (False, True)
     """
 
     passed: bool
@@ -91,9 +118,31 @@ def _plain(text: str) -> str:
 class Exercise:
     """One question of the bank; its kinds are the subclasses.
 
-    ``key`` is its name for good, ``chapter`` the page it belongs to, ``level`` 1 (predict) to 3
-    (derive, or write something whole).  ``prompt`` is Markdown, ``starter`` the cell that a
-    reader begins with, ``solution`` what may be folded behind the hints.
+    Attributes
+    ----------
+    key : str
+        Its name for good.
+    chapter : str
+        The page it belongs to.
+    level : int
+        1 (predict) to 3 (derive, or write something whole).
+    title : str
+        What it is about.
+    prompt : str
+        The question, in Markdown.
+    hints : tuple of str
+        From a nudge to nearly everything.
+    solution : str
+        What may be folded behind the hints.
+    starter : str
+        The cell that a reader begins with.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> exercise = exercises.get("weight-how-many")
+    >>> exercise.kind, exercise.level, exercise.starter
+    ('number', 1, 'answer = ...')
     """
 
     kind: ClassVar[str]
@@ -108,10 +157,19 @@ class Exercise:
     starter: str = "answer = ..."
 
     def check(self, answer: Any) -> Verdict:
-        """Judge an answer.  Never raises because of it, whatever it is.
+        """Judge an answer.
 
-        Only an interruption from the keyboard passes through, which ends a function that runs
-        for ever.
+        Never raises because of it, whatever it is.  Only an interruption from the keyboard passes
+        through, which ends a function that runs for ever.
+
+        Parameters
+        ----------
+        answer : anything
+            A number, a grid, a choice or a function, as the exercise asks.
+
+        Returns
+        -------
+        Verdict
         """
         if answer is ...:
             return self._open("Nothing is entered yet: replace the `...` by your answer.")
@@ -125,7 +183,18 @@ class Exercise:
             )
 
     def require(self, answer: Any) -> None:
-        """Raise :class:`WrongAnswer` with the verdict's words unless the answer passes."""
+        """The same as an assertion, for tests and grading.
+
+        Parameters
+        ----------
+        answer : anything
+            As for :meth:`check`.
+
+        Raises
+        ------
+        WrongAnswer
+            With the verdict's words, unless the answer passes.
+        """
         verdict = self.check(answer)
         if not verdict:
             raise WrongAnswer(f"{self.key}: {verdict}")
@@ -193,7 +262,14 @@ class Asked(Exercise):
 
 @dataclass(frozen=True)
 class Number(Asked):
-    """The answer is one number."""
+    """The answer is one number.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> exercises.get("window-response-size").kind
+    'number'
+    """
 
     kind: ClassVar[str] = "number"
 
@@ -218,10 +294,19 @@ class Number(Asked):
 
 @dataclass(frozen=True)
 class Grid(Asked):
-    """The answer is a table of numbers.
+    """The answer is a table of numbers: a list of rows, or an array.
 
-    ``operands`` gives the keywords for ``explain_difference`` where the table is a gradient or
-    an output (one image, one channel).
+    Attributes
+    ----------
+    operands : callable
+        Gives the keywords for ``explain_difference`` where the table is a gradient or an output
+        (one image, one channel).
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> exercises.get("window-shape").check([1, 2, 3])
+    Not yet. Your answer has the shape (3,). A list of 2 numbers is asked for.
     """
 
     kind: ClassVar[str] = "grid"
@@ -277,7 +362,20 @@ def _has_ellipsis(answer: Any) -> bool:
 
 @dataclass(frozen=True)
 class Choice(Asked):
-    """The answer is one of several sentences, given by its place (from 0), letter or text."""
+    """The answer is one of several sentences, given by its place (from 0), letter or text.
+
+    Attributes
+    ----------
+    options : tuple of str
+        The sentences.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> exercises.get("weight-swap").check("z")  # doctest: +NORMALIZE_WHITESPACE
+    Not yet. One of the choices is asked for:
+    its place, 0 to 3, or its letter, a to d.
+    """
 
     kind: ClassVar[str] = "choice"
 

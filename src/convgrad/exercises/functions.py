@@ -43,7 +43,21 @@ _checks = itertools.count(1)
 
 @dataclass(frozen=True)
 class Function(Exercise):
-    """The answer is a function.  ``trials(rng)`` yields the calls it must survive."""
+    """The answer is a function, called on fresh random sizes.
+
+    Attributes
+    ----------
+    trials : callable
+        ``trials(rng)`` yields the calls that the function must survive, from plain to rich.
+
+    Examples
+    --------
+    >>> from convgrad import exercises
+    >>> def slide(x, w):
+    ...     return x[:-1, :-1] * w[0, 0]
+    >>> bool(exercises.get("window-slide").check(slide))
+    False
+    """
 
     kind: ClassVar[str] = "function"
 

@@ -62,6 +62,18 @@ Cell = tuple[int, int]
 def window(geometry: ConvGeometry, p: int, q: int) -> list[Cell]:
     """The cells (h, v) that output cell (p, q) reads; some may lie on padding.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    p, q : int
+        Row and column of the output.
+
+    Returns
+    -------
+    list of pairs
+
+    Examples
+    --------
     >>> window(ConvGeometry(C=1, H=3, W=3, O=1, KH=2, KW=2, padding=1), p=0, q=1)
     [(-1, 0), (-1, 1), (0, 0), (0, 1)]
     """
@@ -72,6 +84,18 @@ def window(geometry: ConvGeometry, p: int, q: int) -> list[Cell]:
 def tap(geometry: ConvGeometry, i: int, j: int) -> list[Cell]:
     """The cells (h, v) that tap (i, j) meets, one for each output cell.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    i, j : int
+        Row and column of the kernel.
+
+    Returns
+    -------
+    list of pairs
+
+    Examples
+    --------
     >>> tap(ConvGeometry(C=1, H=5, W=5, O=1, KH=3, KW=3, stride=2), i=0, j=1)
     [(0, 1), (0, 3), (2, 1), (2, 3)]
     """
@@ -87,16 +111,42 @@ def _cell(h: Any, v: Any) -> Cell:
 class Grid:
     """One grid of numbers.
 
-    numbers : 2-D array or list of rows; a ``None`` stays empty, a string is shown as it is
-    role : whose colour it has: ``"x"``, ``"kernel"``, ``"grad_output"``, ``"result"``, ``"ink"``
-    title : above the grid; ``caption`` : below it, ``\\n`` breaks the line
-    padding : ``((top, bottom), (left, right))`` hatched cells around, as ``geometry.padding``
-    pad : what stands in a padding cell, ``"0"`` or ``""``
-    lit : the cells in strong colour, (row, col) in the grid's own numbers; padding is negative
-    faint : the cells in grey (``faint="rest"``: all that are not lit)
-    boxes : rectangles drawn around cells, (row, col, rows, cols), such as a window
-    marks : small words in a cell's lower right corner, ``{(row, col): "×2"}``
-    index : letters of the two axes, ``("h", "v")``: cell numbers stand at the top and the left
+    Parameters
+    ----------
+    numbers : 2-D array or list of rows
+        A ``None`` stays empty, a string is shown as it is.
+    role : str, default "ink"
+        Whose colour it has: "x", "kernel", "grad_output", "result" or "ink".
+    title : str, optional
+        Above the grid.
+    caption : str, optional
+        Below it; a line break breaks the line.
+    padding : pair of pairs, default ((0, 0), (0, 0))
+        ((top, bottom), (left, right)) hatched cells around, as ``geometry.padding``.
+    pad : str, default "0"
+        What stands in a padding cell, "0" or "".
+    lit : collection of pairs, optional
+        The cells in strong colour, (row, column) in the grid's own numbers; padding is negative.
+    faint : collection of pairs or str, optional
+        The cells in grey; "rest" for all that are not lit.
+    boxes : sequence of tuples, optional
+        Rectangles drawn around cells, (row, column, rows, columns), such as a window.
+    marks : mapping, optional
+        Small words in a cell's lower right corner, ``{(row, column): "×2"}``.
+    index : pair of str, optional
+        Letters of the two axes, ("h", "v"): cell numbers stand at the top and the left.
+    cell : float, default 36
+        Pixels of a cell's side.
+
+    Raises
+    ------
+    ValueError
+        For rows of different lengths, and for cells outside the grid.
+
+    Examples
+    --------
+    >>> next(iter(Grid([[1, 2, 3]], "kernel", padding=((0, 0), (1, 0))).cells()))
+    (0, -1)
     """
 
     numbers: Any
@@ -334,11 +384,23 @@ def draw(
 ) -> BookFigure:
     """A figure of these pieces side by side; lists of pieces stand one below the other.
 
-    A string is a sign between grids: ``"·"``, ``"="``, ``"+"``, ``"→"``, ``"⋆"``, ``"Σ"``.
-    ``caption`` is one line under everything, for what belongs to the picture itself.
+    Parameters
+    ----------
+    *pieces : Grid, Label, str, or lists of them
+        A string is a sign between grids: "·", "=", "+", "→", "⋆", "Σ".
+    caption : str, optional
+        One line under everything, for what belongs to the picture itself.
+    links : sequence of Link, optional
+        Arrows from cell to cell.
 
-    >>> figure = draw(Grid([[1, 2]], "x", title="x"), "→", Grid([[3]], "result", title="y"))
-    >>> figure.words()
+    Returns
+    -------
+    BookFigure
+        A matplotlib Figure in the book's colours, light and dark.
+
+    Examples
+    --------
+    >>> draw(Grid([[1, 2]], "x", title="x"), "→", Grid([[3]], title="y")).words()
     ['1', '2', 'x', '→', '3', 'y']
     """
     rows = _rows(pieces)

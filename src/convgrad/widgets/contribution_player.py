@@ -23,7 +23,19 @@ MOST_PRODUCTS = 50_000  # products: what can still be scrubbed within a frame
 
 
 class Gradients(NamedTuple):
-    """What :attr:`ContributionPlayer.gradients` gives, in the order of ``conv2d_backward``."""
+    """What ``ContributionPlayer.gradients`` gives, in the order of ``conv2d_backward``.
+
+    Attributes
+    ----------
+    grad_input : ndarray, (N, C, H, W)
+    grad_weight : ndarray, (O, C/groups, KH, KW)
+    grad_bias : ndarray, (O,)
+
+    Examples
+    --------
+    >>> ContributionPlayer(example("B")).gradients.grad_bias
+    array([6.])
+    """
 
     grad_input: np.ndarray  # n c h v
     grad_weight: np.ndarray  # o c i j
@@ -33,22 +45,53 @@ class Gradients(NamedTuple):
 class ContributionPlayer(Explorable):
     """Three grids, and the gradient that their products fill, one step a product.
 
-    Give a running example or arrays with the arguments of ``conv2d``; a ``grad_output`` that is
-    left out is filled with small integers.
-
-    x : (N, C, H, W), weight : (O, C/groups, KH, KW), grad_output : (N, O, OH, OW)
-    target : ``"weight"``, ``"input"`` or ``"bias"``: the gradient being filled
-    order : ``"tap"``, ``"position"`` or ``"kernel"``: the loop that is outermost
-    step : how many products have fallen, 0 … ``steps``
-    include_padding : whether products with zero padding are played too
-    speed : products a second while it plays
-
     Everything is a trait: an edit in the browser arrives here, an assignment here is drawn
     there.  Assigning ``geometry`` refits the arrays, which keep their numbers where they can.
-    Errors are :class:`~convgrad.geometry.GeometryError` and
-    :class:`~convgrad.geometry.ShapeError`.
 
-    >>> player = ContributionPlayer(example("B"), target="weight", order="tap", step=9)
+    Parameters
+    ----------
+    x : Example or array_like, (N, C, H, W), optional
+        A running example, which brings the other arrays and the sizes, or the input alone.
+    weight : array_like, (O, C/groups, KH, KW), optional
+        The kernels; needed where x is an array.
+    grad_output : array_like, (N, O, OH, OW), optional
+        Filled with small integers where it is left out.
+    target : str, default "weight"
+        The gradient being filled: "weight", "input" or "bias".
+    order : str, default "tap"
+        The loop that is outermost: "tap", "position" or "kernel".
+    step : int, default 0
+        How many products have fallen, 0 to :attr:`steps`.
+    include_padding : bool, default True
+        Whether products with zero padding are played too.
+    speed : float, default 2.0
+        Products a second while it plays.
+    **conv
+        stride, padding, dilation, groups and padding_mode of ``conv2d``, for arrays.
+
+    Attributes
+    ----------
+    geometry : ConvGeometry
+        Every size.  Assign it to change sizes; a dict of its numbers will do.
+    x, weight, grad_output : ndarray
+        The three grids, read-only float64; assign whole arrays.
+    target, order, step, include_padding, speed
+        As above.
+    complaint : str
+        Why the last change from the browser was refused.
+
+    Raises
+    ------
+    GeometryError
+        When the numbers describe no convolution.
+    ShapeError
+        When an array does not fit it, or the whole is too large to be drawn.
+    TypeError
+        For an example together with arrays of one's own, or for x without weight.
+
+    Examples
+    --------
+    >>> player = ContributionPlayer(example("B"), order="tap", step=9)
     >>> player.gradients.grad_weight[0, 0]
     array([[ 3.,  8.,  9.],
            [ 8., 10.,  9.],
@@ -130,7 +173,12 @@ class ContributionPlayer(Explorable):
         )
 
     def load(self, source: Example) -> None:
-        """Show another running example, from its first step."""
+        """Show another running example, from its first step.
+
+        Parameters
+        ----------
+        source : Example
+        """
         geometry, operands = _read(source, None, None, {})
         _check_size(geometry)
         with self.hold_sync(), self.hold_trait_notifications():

@@ -32,9 +32,23 @@ __all__ = ["Predict", "Table"]
 class Table:
     """A grid of numbers in the picture above a question.
 
-    ``values`` is a 2-D array; ``colour`` a key of the palette (``"x"``, ``"kernel"``,
-    ``"grad_output"``, ``"result"``); ``lit`` the cells ``(row, column)`` the question is about,
-    and ``hidden`` those that show a question mark instead of their number.
+    Attributes
+    ----------
+    values : array_like
+        Rows and columns; axes of length 1 in front are dropped.
+    colour : str
+        A key of the palette: "x", "kernel", "grad_output" or "result".
+    title : str
+        Stands above the grid, in Markdown.
+    lit : collection of pairs
+        The cells (row, column) the question is about.
+    hidden : collection of pairs
+        Those that show a question mark instead of their number.
+
+    Examples
+    --------
+    >>> "<th" in Table([[1, 2]], "kernel", "w", lit=[(0, 1)]).html()
+    True
     """
 
     values: Any
@@ -67,30 +81,68 @@ class Table:
 class Predict(Explorable):
     """One question with one right answer: a number, a grid of numbers, or a choice.
 
-    ``question``, ``choices``, ``hints``, ``explanation`` and the messages are Markdown, with
-    formulas between dollars.  The kind follows from what is given:
+    The kind follows from what is given.  All words are Markdown, with formulas between dollars.
 
-    * ``solution`` a number: one field.  ``-3``, ``1.5`` and ``3/4`` can be typed.
-    * ``solution`` a 2-D array (axes of length 1 in front are dropped): a grid to fill in.
-      ``given`` is an array of bools of that shape: cells that stand there from the beginning.
-      ``axes`` names rows and columns in sentences, for a kernel ``("i", "j")``.  ``name``, a line
-      of Markdown, stands above the grid: what is filled in, ``"y"`` or ``"grad_weight"``.
-      ``labels``, for a grid of one row, are plain words above its boxes: ``("rows", "columns")``.
-    * ``choices`` a list: one of them, ``solution`` being its place, counted from 0.
+    Parameters
+    ----------
+    question : str
+        What is asked.
+    solution : number, array_like or int
+        A number: one field; ``-3``, ``1.5`` and ``3/4`` can be typed.  A 2-D array (axes of length
+        1 in front are dropped): a grid to fill in.  With ``choices``, the place of the right one,
+        counted from 0.
+    title : str, default "Predict"
+        Stands above the question.
+    choices : sequence of str, optional
+        The answers to choose from.
+    hints : iterable of str, optional
+        Shown one after the other, when asked for.
+    explanation : str, optional
+        What is said to the right answer.
+    mistakes : mapping or iterable of pairs, optional
+        Wrong answers, each with a sentence for it; pairs where an answer is an array.
+    picture : iterable of Table and str, optional
+        Below the question: a row of tables and of signs such as "·".
+    given : array_like of bool, optional
+        For a grid: the cells that stand there from the beginning.
+    axes : pair of str, default ("row", "column")
+        For a grid: what rows and columns are called in sentences, for a kernel ("i", "j").
+    name : str, optional
+        For a grid: stands above it and says what is filled in, "y" or "grad_weight".
+    labels : sequence of str, optional
+        For a grid of one row: plain words above its boxes, ("rows", "columns").
+    tolerance : float, default 0.0
+        How far off an answer may be.  Whole numbers are compared exactly; others may always be
+        off by 1e-9 of their size, so that 1/3 is right for a third.
+    key : str, optional
+        Under which the reader's browser keeps progress.  By default a hash of the question, so
+        that a changed question starts anew.
+    **kwargs
+        Traits of an ipywidgets widget, such as ``layout``.
 
-    ``mistakes`` maps wrong answers to a sentence for each; give pairs where an answer is an
-    array.  Whole numbers are compared exactly.  Others may be off by ``tolerance``, and always by
-    1e-9 of their size, so that ``1/3`` is right for a third.  ``title`` stands above the
-    question, ``picture`` below it: a row of :class:`Table` and of signs such as ``"·"``.
-    Progress is kept in the reader's browser under ``key``, by default a hash of the question, so
-    that a changed question starts anew.
+    Attributes
+    ----------
+    kind : str
+        "number", "grid" or "choice".
+    answer : number, list or None
+        What the reader gave; None before.
+    correct : bool
+        Whether that was right.
+    attempts : int
+        How many answers were given.
 
+    Raises
+    ------
+    ShapeError
+        For arrays and labels that do not fit.
+    ValueError
+        For a choice that is not there, a mistake that is the right answer, a name without a grid.
+
+    Examples
+    --------
     >>> question = Predict("What is $2 + 3$?", 5, hints=["Count on your fingers."])
     >>> question.kind, question.answer, question.correct
     ('number', None, False)
-
-    Raises ShapeError for arrays and labels that do not fit, ValueError for a choice that is not
-    there and for a name without a grid.
     """
 
     _bundle = "predict"
@@ -170,13 +222,26 @@ class Predict(Explorable):
 
     @classmethod
     def from_exercise(cls, exercise: Exercise, **kwargs: Any) -> Predict:
-        """The question of an exercise of :mod:`convgrad.exercises`.
+        """The question of an exercise of the bank.
 
-        Arrays that its prompt writes out as text are drawn as tables.  ``kwargs`` go before what
-        the exercise says: another ``picture``, the ``name`` of the grid, ``axes`` or ``labels``.
+        Arrays that its prompt writes out as text are drawn as tables.
 
-        Raises ValueError for an exercise whose answer is a function: that one is checked in a
-        cell, by ``exercise.check(...)``.
+        Parameters
+        ----------
+        exercise : Exercise
+        **kwargs
+            Go before what the exercise says: another ``picture``, the ``name`` of the grid,
+            ``axes`` or ``labels``.
+
+        Returns
+        -------
+        Predict
+
+        Raises
+        ------
+        ValueError
+            For an exercise whose answer is a function: that one is checked in a cell, by
+            ``exercise.check(...)``.
         """
         if exercise.kind not in ("number", "grid", "choice"):
             raise ValueError(
