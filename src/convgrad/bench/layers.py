@@ -281,8 +281,8 @@ class Quiet:
 
 
 def _sort(numbers: np.ndarray) -> None:
-    """A few milliseconds of work on one core, which lets go of Python's lock."""
-    for _ in range(10):
+    """Some ten milliseconds of work on one core, which lets go of Python's lock."""
+    for _ in range(60):
         np.sort(numbers)
 
 
