@@ -51,7 +51,7 @@ dist: setup ## build the wheel and the source archive into dist
 
 bench: setup book ## measure the rungs of the package and the weight of the pages
 	@$(RUN) -m benchmarks.rungs
-	@$(RUN) -m benchmarks.layers --all
+	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m tools.weigh
 
 setup: ## install what the other words need into .venv and node_modules

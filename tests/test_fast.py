@@ -27,7 +27,7 @@ def of_each_route(count, seed):
         yield replace(
             geometry, stride=(1, 1), O=geometry.C, H=geometry.H + 5, W=geometry.W + 5
         )  # whose grad_input is gathered
-        yield replace(geometry, C=4, O=4, groups=4)
+        yield replace(geometry, C=4, O=4 * (1 + geometry.N % 2), groups=4)
         yield replace(geometry, KH=1, KW=1, stride=(1, 1), dilation=(1, 1), padding=0)
 
 
@@ -40,9 +40,10 @@ def threads(request, monkeypatch):
 
 @pytest.mark.parametrize("block", [1, 500, 2_000_000])
 def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, monkeypatch):
-    monkeypatch.setattr(blocked, "BLOCK", block)
+    for module, name in ((blocked, "SMALLEST"), (blocked, "LARGEST"), (depthwise, "CHUNK")):
+        monkeypatch.setattr(module, name, block)
     monkeypatch.setattr(blocked, "LEAST", 1)
-    monkeypatch.setattr(depthwise, "CHUNK", block)
+    monkeypatch.setattr(depthwise, "WIDEST", 32 if block > 1 else 3)
     seen = set()
     for seed, geometry in enumerate(of_each_route(30, seed=21)):
         x, weight, g = integer_arrays(geometry, seed)
@@ -147,7 +148,7 @@ def test_an_infinity_never_meets_a_zero_that_was_only_put_in_between():
         ("pointwise", "nothing is copied", {"KH": 1, "KW": 1}),
         ("blocked", "is scattered", {"KH": 1, "KW": 1, "padding": 1}),
         ("blocked", "is scattered", {"KH": 1, "KW": 1, "stride": 2}),
-        ("depthwise", "each of the 4 channels", {"groups": 4}),
+        ("depthwise", "each of the 4 channels is on its own", {"groups": 4}),
         ("blocked", "over 2 channels", {"groups": 2}),
         ("blocked", "is gathered", {"H": 20, "W": 20}),
         ("blocked", "is gathered", {"H": 20, "W": 20, "dilation": 2}),
@@ -178,7 +179,8 @@ def test_the_explanation_tells_the_threads(monkeypatch):
 def test_blocks_cover_every_output_once(monkeypatch):
     monkeypatch.setattr(blocked, "LEAST", 1)
     for block in (1, 300, 5_000, 2_000_000):
-        monkeypatch.setattr(blocked, "BLOCK", block)
+        monkeypatch.setattr(blocked, "SMALLEST", block)
+        monkeypatch.setattr(blocked, "LARGEST", block)
         for geometry in random_geometries(30, seed=4):
             covered = np.zeros((geometry.N, geometry.OH), int)
             for images, rows in blocks(

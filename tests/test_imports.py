@@ -27,6 +27,7 @@ RUNGS = {
     "correlate",
     "grouped",
     "parallel",
+    "turned",
     "fast",
 } | ROUTES
 CORE = {"geometry", "memory", "operands", *RUNGS}
@@ -43,8 +44,9 @@ KNOWS: dict[str, set[str]] = {
     "grouped": {"geometry", "memory", "operands", "padding", "windows", "correlate"},
     "parallel": set(),
     "pointwise": {"geometry", "memory", "parallel"},
-    "depthwise": {"geometry", "memory", "padding", "parallel"},
-    "blocked": {"geometry", "memory", "padding", "parallel"},
+    "turned": {"geometry", "padding"},
+    "depthwise": {"geometry", "memory", "padding", "parallel", "turned"},
+    "blocked": {"geometry", "memory", "padding", "parallel", "turned"},
     "fast": {"geometry", "memory", "windows", "parallel", *ROUTES},
     "api": CORE,
     "second": CORE | {"api"},

@@ -20,10 +20,15 @@ from .geometry import ConvGeometry
 from .memory import WorkingSet
 from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
+from .turned import is_convolution, search, turned
 
 __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
-BLOCK = 2_000_000  # bytes of columns: about the cache that a core has to itself
+# Bytes of columns in a block: a tenth of all, so that a few threads still hold far less than all
+# columns, and within these bounds.  Fewer, and threads spend their time on taking turns with
+# Python's lock; more, and the block has left the cache before it is multiplied.
+SMALLEST, LARGEST = 2_000_000, 8_000_000
+FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
 LEAST = 392  # windows: with fewer, a matrix product spends its time on the other operand
 
 
@@ -85,9 +90,15 @@ def grad_weight(
         for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize):
             upstream = output_rows(grad_output, block, part, geometry)  # k o l
             seen = columns(x, block, part, geometry, space)  # k r l
-            product = space.array("product", (*upstream.shape[:2], seen.shape[1]))
-            np.matmul(upstream, seen.swapaxes(1, 2), out=product)  # k o r
-            mine += product.reshape(mine.shape)
+            shape = *upstream.shape[:2], seen.shape[1]  # k o r
+            if geometry.OG <= FEW:
+                product = space.array("product", (shape[0], shape[2], shape[1]))  # k r o
+                np.matmul(seen, upstream.swapaxes(1, 2), out=product)
+                mine += product.swapaxes(1, 2).reshape(mine.shape)
+            else:
+                product = space.array("product", shape)
+                np.matmul(upstream, seen.swapaxes(1, 2), out=product)
+                mine += product.reshape(mine.shape)
 
     run(add, summed(geometry, threads, grad.itemsize), threads)
     return grad
@@ -99,56 +110,23 @@ def grad_input(
     """∂L/∂x, (N, C, H, W): gathered where that can be done, else scattered."""
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
     # gathering multiplies weights with zeros around g, which an infinity or nan would notice
-    way = gather if can_gather(geometry) and np.isfinite(weight).all() else scatter
-    grad = way(grad_output, weight, inner, threads)
+    if can_gather(geometry) and np.isfinite(weight).all():
+        grad = forward(grad_output, turned(weight, geometry), search(inner), threads)
+    else:
+        grad = scatter(grad_output, weight, inner, threads)
     return grad if inner is geometry else fold_border(grad, geometry)
 
 
 def can_gather(geometry: ConvGeometry) -> bool:
     """Whether grad_input is itself such a convolution, and whether that pays.
 
-    With stride 1 it is: of g, with the turned kernels.  It copies g once per tap, where
-    :func:`scatter` adds to x once per tap, and an addition takes about twice as long as a copy.
-    It does not pay where there is much more of g than of x, or more weights to turn than g.
+    It copies g once per tap, where :func:`scatter` adds to x once per tap, and an addition takes
+    about twice as long as a copy.  It does not pay where there is much more of g than of x, or more
+    weights to turn than g.
     """
-    if geometry.padding_mode != "zeros":
-        geometry = with_border(geometry)
-    borders = zip(geometry.span, geometry.padding, strict=True)
-    fits = all(max(border) < span for span, border in borders)  # no negative padding of g
     pays = geometry.OG <= 2 * geometry.CG
     pays &= math.prod(geometry.weight_shape) <= math.prod(geometry.output_shape)
-    return geometry.stride == (1, 1) and fits and pays
-
-
-def gather(
-    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int
-) -> np.ndarray:
-    """grad_input as the convolution of g with the kernels turned by 180°, channels exchanged."""
-    by_group = weight.reshape(geometry.groups, geometry.OG, *weight.shape[1:])  # k o c i j
-    turned = by_group.swapaxes(1, 2)[..., ::-1, ::-1]  # k c o i j
-    search = turned_round(geometry)
-    return forward(grad_output, turned.reshape(search.weight_shape), search, threads)
-
-
-def turned_round(geometry: ConvGeometry) -> ConvGeometry:
-    """The sizes of the convolution that gathers grad_input: g searched with the turned kernels."""
-    reach = [span - 1 for span in geometry.span]
-    return ConvGeometry(
-        N=geometry.N,
-        C=geometry.O,
-        H=geometry.OH,
-        W=geometry.OW,
-        O=geometry.C,
-        KH=geometry.KH,
-        KW=geometry.KW,
-        # as far around g as a kernel reaches, less what is already around x
-        padding=tuple(
-            (far - before, far - after)
-            for far, (before, after) in zip(reach, geometry.padding, strict=True)
-        ),
-        dilation=geometry.dilation,
-        groups=geometry.groups,
-    )
+    return is_convolution(geometry) and pays
 
 
 def scatter(
@@ -259,11 +237,13 @@ def output_rows(
 
 
 def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> Iterator[Block]:
-    """The outputs of these images, in blocks whose columns take about :data:`BLOCK` bytes.
+    """The outputs of these images, in blocks of columns that are neither small nor large.
 
     Small images share a block, large ones are cut into rows.
     """
-    rows = max(BLOCK // (_taps(part, geometry) * itemsize), LEAST) // geometry.OW
+    whole = column_numbers(geometry) * itemsize
+    block = min(max(whole // 10, SMALLEST), LARGEST)
+    rows = max(block // (_taps(part, geometry) * itemsize), LEAST) // geometry.OW
     if rows >= geometry.OH:
         together = even_slices(size(images), math.ceil(size(images) / (rows // geometry.OH)))
         for some in together:
@@ -273,6 +253,12 @@ def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> 
         for n in range(images.start, images.stop):
             for some in even_slices(geometry.OH, math.ceil(geometry.OH / max(rows, 1))):
                 yield Block(slice(n, n + 1), some)
+
+
+def column_numbers(geometry: ConvGeometry) -> int:
+    """How many numbers all columns would have."""
+    places = geometry.N * geometry.OH * geometry.OW
+    return geometry.C * geometry.KH * geometry.KW * places
 
 
 def everything(geometry: ConvGeometry) -> Part:
@@ -291,7 +277,7 @@ def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Par
 
 def summed(geometry: ConvGeometry, threads: int, itemsize: int) -> list[Part]:
     """The parts of grad_weight: so small that a product stays in the cache, as many per thread."""
-    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (BLOCK * threads))
+    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (SMALLEST * threads))
     return parts(geometry, turns * threads)
 
 
@@ -321,8 +307,7 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
     padded = 0 if inner is geometry else padded_numbers(geometry)
     if can_gather(geometry):
-        turned = math.prod(geometry.weight_shape)
-        grad_input = turned + _forward_numbers(turned_round(inner), threads)
+        grad_input = math.prod(geometry.weight_shape) + _forward_numbers(search(inner), threads)
     else:
         images, part = scattered(inner, threads)[0]
         block, places = _first_block(inner, part, images)

@@ -6,7 +6,7 @@ Trades pages to read for speed and memory: FIGURES.
 route      taken for                         what it does
 =========  ================================  =======================================================
 pointwise  1×1 kernels, stride 1, no border  x is its own matrix of columns: products without copies
-depthwise  every channel by itself           rows laid end to end: a tap is one long shifted product
+depthwise  every channel by itself           each row of a kernel as a matrix with a band
 blocked    everything else                   im2col, a few rows of windows at a time
 =========  ================================  =======================================================
 
@@ -55,17 +55,17 @@ class Route(NamedTuple):
 def explain_route(geometry: ConvGeometry) -> Route:
     """The route that a geometry takes, and why, in words.
 
-    Infinities and nan in the operands may cause another one: see :func:`grad_weight` and
-    :func:`grad_input`.
+    With an infinity or a nan among the operands a depthwise convolution takes the blocked route,
+    where no zeros are put in that those could meet.
 
     >>> geometry = ConvGeometry(C=6, H=8, W=8, O=6, KH=3, KW=3, groups=6)
     >>> route = explain_route(geometry)
     >>> route.name
     'depthwise'
     >>> print(route)
-    depthwise: each of the 6 channels meets one kernel of its own, so there is no matrix to \
-multiply; rows are laid end to end, and every tap is one long shifted product.  One thread: \
-1,944 products are few.
+    depthwise: each of the 6 channels is on its own, so there are no channels to sum over; every \
+row of a kernel is a matrix with a band, from input to output columns.  One thread: 1,944 products \
+are few.
     """
     name, why = _choose(geometry)
     return Route(name, f"{why}.  {_threads(geometry)[1]}.")
@@ -78,12 +78,11 @@ def _choose(geometry: ConvGeometry) -> Route:
             "a kernel of one tap visits every cell, so x is its own matrix of columns and "
             "nothing is copied",
         )
-    if geometry.CG == geometry.OG == 1 < geometry.groups and geometry.N:
+    if geometry.CG == 1 < geometry.groups and geometry.N:
         return Route(
             "depthwise",
-            f"each of the {geometry.C} channels meets one kernel of its own, so there is no "
-            "matrix to multiply; rows are laid end to end, and every tap is one long shifted "
-            "product",
+            f"each of the {geometry.C} channels is on its own, so there are no channels to sum "
+            "over; every row of a kernel is a matrix with a band, from input to output columns",
         )
     back = (
         "grad_input is gathered, as the convolution of grad_output with the turned kernels"
@@ -114,26 +113,26 @@ def _threads(geometry: ConvGeometry) -> tuple[int, str]:
 
 def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
-    way, (threads, _) = _MODULES[_choose(geometry).name], _threads(geometry)
-    return way.forward(x, weight, geometry, threads)
+    return _computed("forward", x, weight, geometry)
 
 
 def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """∂L/∂weight, (O, C/G, KH, KW)."""
-    way, (threads, _) = _MODULES[_choose(geometry).name], _threads(geometry)
-    grad = way.grad_weight(grad_output, x, geometry, threads)
-    if way is depthwise and not np.isfinite(grad).all():
-        # an infinity of x may have met the zeros between the rows: once more, without such zeros
-        grad = blocked.grad_weight(grad_output, x, geometry, threads)
-    return grad
+    return _computed("grad_weight", grad_output, x, geometry)
 
 
 def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """∂L/∂x, (N, C, H, W)."""
+    return _computed("grad_input", grad_output, weight, geometry)
+
+
+def _computed(what: str, a: np.ndarray, b: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     way, (threads, _) = _MODULES[_choose(geometry).name], _threads(geometry)
-    if way is depthwise and not np.isfinite(weight).all():
-        way = blocked  # an infinite weight would meet the zeros between the rows
-    return way.grad_input(grad_output, weight, geometry, threads)
+    try:
+        result: np.ndarray = getattr(way, what)(a, b, geometry, threads)
+    except depthwise.NotFiniteError:
+        result = getattr(blocked, what)(a, b, geometry, threads)
+    return result
 
 
 def working_set(geometry: ConvGeometry) -> WorkingSet:

@@ -19,7 +19,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
 from functools import cache
@@ -67,9 +67,10 @@ def run(task: Callable[[Piece], None], pieces: Sequence[Piece], threads: int) ->
         if not held:
             _one_by_one(task, pieces)
             return
-        with ThreadPoolExecutor(threads) as pool:
-            # a thread starts with settings of its own, np.errstate among them: give it ours
-            waiting = [pool.submit(copy_context().run, task, piece) for piece in pieces]
+        # a thread starts with settings of its own, np.errstate among them: give it ours
+        pool = _pool(threads)
+        waiting = [pool.submit(copy_context().run, task, piece) for piece in pieces]
+        wait(waiting)  # all of them, also if one fails: they write into what the caller holds
         for each in waiting:
             each.result()
 
@@ -78,6 +79,20 @@ def _one_by_one(task: Callable[[Piece], None], pieces: Sequence[Piece]) -> None:
     for piece in pieces:
         task(piece)
 
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew, and give them fresh memory, costs more."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="convgrad")
+
+
+def fresh_threads() -> None:
+    """Lets the waiting threads go, and with them the memory that they keep."""
+    _pool.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=fresh_threads)  # threads don't live on in a child
 
 _busy = threading.Lock()
 
@@ -130,22 +145,36 @@ def can_set_threads() -> bool:
 class Workspace:
     """Arrays that one thread fills again and again.
 
-    Fresh memory costs more time than the copies that go into it (the system hands out each
-    page separately), so a piece of work takes its arrays from here, by name.
+    Fresh memory costs more time than the copies that go into it (the system hands out each page
+    separately), so a piece of work takes its arrays from here, by name.  A thread keeps them from
+    call to call, up to :data:`KEPT` bytes of each; of the thread that called, nothing is kept.
     """
 
     def __init__(self, dtype: np.dtype) -> None:
-        self._dtype = dtype
-        self._own = threading.local()
+        self._dtype = np.dtype(dtype)
+        self._caller, self._arrays = threading.get_ident(), dict[str, np.ndarray]()
 
     def array(self, name: str, shape: Sequence[int]) -> np.ndarray:
         """An array of this shape with whatever was left in it, this thread's own."""
-        size = math.prod(shape)
-        kept = getattr(self._own, name, None)
-        if kept is None or kept.size < size:
-            kept = np.empty(size, self._dtype)
-            setattr(self._own, name, kept)
-        return kept[:size].reshape(shape)
+        size = math.prod(shape) * self._dtype.itemsize
+        arrays = self._arrays if threading.get_ident() == self._caller else _own_arrays()
+        kept = arrays.get(name)
+        if kept is None or kept.nbytes < size:
+            kept = np.empty(size, np.uint8)
+            if arrays is self._arrays or size <= KEPT:
+                arrays[name] = kept
+        return kept[:size].view(self._dtype).reshape(shape)
+
+
+KEPT = 8_000_000
+_threads_own = threading.local()
+
+
+def _own_arrays() -> dict[str, np.ndarray]:
+    if not hasattr(_threads_own, "arrays"):
+        _threads_own.arrays = {}
+    arrays: dict[str, np.ndarray] = _threads_own.arrays
+    return arrays
 
 
 @cache

@@ -19,7 +19,7 @@ import numpy as np
 from ..api import Implementation
 from ..extras import install
 from ..geometry import ConvGeometry
-from ..parallel import blas_threads
+from ..parallel import blas_threads, fresh_threads
 
 torch: Any
 try:
@@ -123,6 +123,7 @@ def peak_megabytes(task: Task) -> float:
 
     NumPy reports its memory to ``tracemalloc``; PyTorch does not, so it has no such figure.
     """
+    fresh_threads()  # what threads keep from earlier calls counts too
     tracemalloc.start()
     try:
         task()

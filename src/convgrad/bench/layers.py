@@ -7,7 +7,8 @@ the round; the medians over the rounds are kept.  Three things would spoil the c
 * threads that spin.  The libraries behind NumPy and PyTorch keep their threads busy for a while
   after a call, waiting for the next; so there is a pause and a call to warm up before each timing;
 * neighbours.  Before and after each round a fixed job is timed on all threads; where it took
-  much longer than it can, the round is thrown away (how many were is part of the record);
+  much longer than it can, the round is thrown away (how many were is part of the record, and how
+  noisy the worst was that is kept);
 * the first use of memory.  It costs milliseconds, and both sides pay for their results.
 """
 
@@ -56,6 +57,7 @@ THREE = [name for name, layer in TABLE.items() if layer.KH == 3 and name not in 
 
 PAUSE = 0.08  # seconds: longer than a waiting thread spins
 SLOW = 1.5  # seconds: who takes longer is timed in two rounds only
+FEWEST = 3  # rounds that are kept in any case, the quietest
 NOISE = 1.2  # times what the fixed job takes undisturbed; beyond, the round does not count
 
 TAUGHT, ONEDNN, PLAIN = "im2col as taught", "torch", "torch without oneDNN"
@@ -110,10 +112,10 @@ TARGETS = (
         lambda record: geometric_mean(_over_fast(record, TAUGHT, "milliseconds", TABLE)),
     ),
     Target(
-        "peak memory of im2col over fast's, worst 3×3 layer",
+        "working memory of im2col over fast's, worst 3×3 layer",
         4,
         False,
-        lambda record: min(_over_fast(record, "im2col", "peak_megabytes", THREE)),
+        lambda record: min(_over_fast(record, "im2col", "working_megabytes", THREE)),
     ),
     Target(
         "largest relative error of fast",
@@ -156,43 +158,38 @@ def _measure(
         tasks[ONEDNN] = backward
         tasks[PLAIN] = _without_onednn(backward)
     slow = {name for name, task in tasks.items() if seconds(task) > SLOW}
-    times: dict[str, list[float]] = {name: [] for name in tasks}
-    ratios: dict[str, list[float]] = {name: [] for name in tasks}
-    kept = thrown = 0
-    while kept < rounds and thrown < 2 * rounds:
-        order = np.random.default_rng(kept + thrown).permutation(list(tasks))
-        timed = [str(name) for name in order if name not in slow or kept < 2]
-        before = quiet.now()
+    times, ratios = dict[str, list[float]](), dict[str, list[float]]()
+    seen: list[tuple[float, dict[str, float]]] = []  # how noisy each round was, and its times
+    while sum(noise <= NOISE for noise, _ in seen) < rounds and len(seen) < 3 * rounds:
+        order = np.random.default_rng(len(seen)).permutation(list(tasks))
+        timed = [str(name) for name in order if name not in slow or len(seen) < 2]
+        before = quiet.noise()
         elapsed = {name: _timed(tasks[name]) for name in timed}
-        if not (before and quiet.now()):
-            thrown += 1
-            continue
-        kept += 1
-        for name, took in elapsed.items():
-            times[name].append(took)
-            if ONEDNN in elapsed:
-                ratios[name].append(took / elapsed[ONEDNN])
+        seen.append((max(before, quiet.noise()), elapsed))
+    seen.sort(key=lambda each: each[0])
+    kept = max(sum(noise <= NOISE for noise, _ in seen), min(FEWEST, len(seen)))
+    for name in tasks:
+        with_it = [elapsed for _, elapsed in seen if name in elapsed][:kept]
+        times[name] = [elapsed[name] for elapsed in with_it]
+        ratios[name] = [elapsed[name] / elapsed.get(ONEDNN, math.nan) for elapsed in with_it]
     truth = _truth(operands)
     return {
         "geometry": geometry.as_dict(),
         "route": explain_route(geometry).name,
         "floor_megabytes": significant(_floor(operands) / 1e6),
         "rounds_kept": kept,
-        "rounds_thrown_away": thrown,
+        "rounds_thrown_away": len(seen) - kept,
+        "noise": significant(seen[kept - 1][0]),
         "contestants": {
             name: {
-                "milliseconds": significant(1e3 * _median(times[name])),
-                "times_torch": significant(_median(ratios[name])),
+                "milliseconds": significant(1e3 * median(times[name])),
+                "times_torch": significant(median(ratios[name])),
                 "relative_error": float(f"{_error(task(), truth):.2g}"),
-                **({} if name in (ONEDNN, PLAIN) else {"peak_megabytes": peak_megabytes(task)}),
+                **({} if name in (ONEDNN, PLAIN) else {"working_megabytes": _working(task)}),
             }
             for name, task in tasks.items()
         },
     }
-
-
-def _median(values: list[float]) -> float:
-    return median(values) if values else math.nan
 
 
 def _timed(task: Task) -> float:
@@ -242,6 +239,12 @@ def _error(found: Iterable[Any], truth: Iterable[np.ndarray]) -> float:
     )
 
 
+def _working(task: Task) -> float:
+    """Megabytes at the worst moment, beside operands and results."""
+    results = sum(each.nbytes for each in task())
+    return significant(peak_megabytes(task) - results / 1e6)
+
+
 def _floor(operands: Operands) -> int:
     """Bytes of what goes in and what comes out, which nobody can do without."""
     into = operands.grad_output.nbytes + operands.x.nbytes + operands.weight.nbytes
@@ -269,11 +272,11 @@ class Quiet:
     def __exit__(self, *trouble: object) -> None:
         self._pool.shutdown()
 
-    def now(self) -> bool:
-        """Whether the job takes about as long as it took at best; of three tries the fastest."""
+    def noise(self) -> float:
+        """How many times longer the job takes than it took at best; of three tries the fastest."""
         fastest = min(seconds(self._job) for _ in range(3))
         self._best = min(self._best, fastest)
-        return fastest <= NOISE * self._best
+        return fastest / self._best
 
     def _job(self) -> None:
         for each in [self._pool.submit(_sort, numbers) for numbers in self._numbers]:
@@ -291,13 +294,13 @@ def _sort(numbers: np.ndarray) -> None:
 
 def text(record: dict[str, Any]) -> Iterator[str]:
     """The measurements as people read them, and under them the targets."""
-    yield (f"{'layer':<26}{'contestant':<22}{'ms':>8}{'× torch':>9}{'peak MB':>9}{'error':>9}")
+    yield (f"{'layer':<26}{'contestant':<22}{'ms':>8}{'× torch':>9}{'work MB':>9}{'error':>9}")
     for name, layer in record["layers"].items():
         for k, (who, row) in enumerate(layer["contestants"].items()):
-            peak = row.get("peak_megabytes")
+            work = row.get("working_megabytes")
             yield (
                 f"{name if k == 0 else '':<26}{who:<22}{row['milliseconds']:>8g}"
-                f"{row['times_torch']:>9g}{'' if peak is None else f'{peak:g}':>9}"
+                f"{row['times_torch']:>9g}{'' if work is None else f'{work:g}':>9}"
                 f"{row['relative_error']:>9.0e}"
             )
         yield (
