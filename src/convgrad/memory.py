@@ -41,7 +41,7 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 class MemoryLimitError(ValueError, MemoryError):
-    """The call would need more memory than :data:`LIMIT`: says how much, and how to need less.
+    """The call would need more than :data:`convgrad.memory.LIMIT`; says how to need less.
 
     A ValueError, as all refusals of what was asked for are; and a MemoryError, so that code which
     meets one by taking a smaller batch goes on working.

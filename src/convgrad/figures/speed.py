@@ -24,7 +24,7 @@ CONTESTANTS = {
     "im2col": Mark("im2col", "grad_output", "s", False),
     "im2col as taught": Mark("im2col as taught", "kernel", "^"),
 }
-WIDTH, ROW, LEFT, RIGHT, TOP, BOTTOM = 640, 27, 180, 24, 66, 46
+WIDTH, ROW, LEFT, RIGHT, TOP, BOTTOM = 520, 27, 190, 20, 70, 46
 
 
 def against_torch(record: dict[str, Any]) -> BookFigure:
@@ -56,7 +56,7 @@ def against_torch(record: dict[str, Any]) -> BookFigure:
     legend = ax.legend(
         loc="lower left",
         bbox_to_anchor=(-LEFT / (WIDTH - LEFT - RIGHT), 1.03),
-        ncols=len(CONTESTANTS),
+        ncols=2,
         frameon=False,
         fontsize=13,
         handletextpad=0.2,
