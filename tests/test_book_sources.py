@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
-from convgrad.figures import chapters, cover, grids
+from convgrad.figures import chapters, cover, grids, speed
 
 yaml = pytest.importorskip("yaml")
 
@@ -185,7 +185,7 @@ def _draws_a_figure(code: str) -> bool:
     if not isinstance(call, ast.Call):
         return False
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    for module in (chapters, grids, cover):
+    for module in (chapters, grids, cover, speed):
         function = getattr(module, name, None)
         if inspect.isfunction(function):
             return "Figure" in str(inspect.signature(function).return_annotation)

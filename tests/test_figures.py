@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from convgrad import ConvGeometry, example, loops
-from convgrad.figures import cover
+from convgrad.figures import cover, speed
 from convgrad.figures.grids import CELL, Grid, Label, Link, draw, tap, window, written
 from convgrad.figures.style import PALETTE, BookFigure, color, theme_css
 
@@ -260,3 +260,30 @@ def test_the_cover_is_written_by_a_command(tmp_path):
     assert done.returncode == 0, done.stderr
     assert svg_words((tmp_path / "cover.svg").read_text("utf-8")) == cover.cover().words()
     assert cover.main([]) == 2
+
+
+# ---- the chart of speed ------------------------------------------------------------------
+
+
+def test_the_chart_of_speed_has_a_mark_for_each_figure_and_no_other():
+    rows = {"fast": 1.1, "im2col": 3.0, "torch": 1.0, "im2col as taught": 20.0}
+    first = {"contestants": {who: {"times_torch": times} for who, times in rows.items()}}
+    second = {"contestants": {"fast": {"times_torch": 0.8}}}
+    figure = speed.against_torch({"layers": {"a layer": first, "another": second}})
+    drawn = {
+        line.get_label(): list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        for line in figure.axes[0].lines
+        if not line.get_label().startswith("_")
+    }
+    assert drawn == {
+        "fast": [(1.1, 0), (0.8, 1)],
+        "im2col": [(3.0, 0)],
+        "im2col as taught": [(20.0, 0)],
+    }
+    assert {"a layer", "another", "fast", "1×"} <= set(figure.words())
+
+
+def test_the_chart_knows_the_contestants_by_their_names():
+    layers = pytest.importorskip("convgrad.bench.layers")
+    known = {*layers.USUAL, layers.ONEDNN, layers.PLAIN}
+    assert set(speed.CONTESTANTS) == known - {layers.ONEDNN}

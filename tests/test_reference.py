@@ -36,16 +36,28 @@ OVERVIEW = ROOT / "book" / "api" / "index.md"
 NOT_FOR_READERS = {"__main__", "bench", "cli", "operands"}
 # What modules of the package share among themselves, and constants that a message spells out.
 INNER = {
-    "convgrad.api": "FASTEST as_batch flags geometry_of implementation_named upstream",
+    "convgrad.api": (
+        "FASTEST as_batch flags geometry_of implementation_named require_room upstream"
+    ),
+    "convgrad.checks": "one_thing_more",
+    "convgrad.extras": "install needs",
     "convgrad.figures.grids": "CELL Label Link",
-    "convgrad.geometry": "LARGEST PADDING_MODES as_borders as_integer as_pair short",
+    "convgrad.geometry": (
+        "LARGEST PADDING_MODES as_borders as_integer as_pair as_shape require_geometry short shown"
+    ),
+    "convgrad.ledger": "empty_gradient ready require_choice",
     "convgrad.loops": "products read",
+    "convgrad.memory": "bytes_needed require_memory require_room result_numbers size_text",
+    "convgrad.padding": "folded_numbers padded_numbers with_border",
+    "convgrad.parallel": "Workspace blas_threads can_set_threads even_slices run",
     "convgrad.second": "to_grad_output to_weight to_x",
     "convgrad.transpose": "cut uncut",
-    "convgrad.windows": "products reach scatter split_groups",
+    "convgrad.windows": "products reach scatter split_groups window_numbers",
 }
-# The same four in every rung: the class Implementation says what they take and give.
-OF_EVERY_RUNG = {"forward", "grad_input", "grad_weight", "grad_bias"}
+# The same five in every rung: the class Implementation says what they take and give.
+OF_EVERY_RUNG = {"forward", "grad_input", "grad_weight", "grad_bias", "working_set"}
+# The routes of fast have them too; the module says which is which.
+RUNGS = {*IMPLEMENTATIONS, "pointwise", "depthwise", "blocked"}
 
 
 def modules() -> list[str]:
@@ -59,7 +71,7 @@ def public() -> list[str]:
     found = []
     for module in modules():
         names = set(importlib.import_module(module).__all__) - set(INNER.get(module, "").split())
-        if module.rpartition(".")[2] in IMPLEMENTATIONS:
+        if module.rpartition(".")[2] in RUNGS:
             names -= OF_EVERY_RUNG
         found += [f"{module}.{name}" for name in sorted(names)]
     return found

@@ -75,6 +75,9 @@ class Implementation:
         ``grad_weight(grad_output, x, geometry)``: (O, C/groups, KH, KW).
     grad_bias : callable
         ``grad_bias(grad_output, geometry)``: (O,).
+    working_set : callable or None
+        ``working_set(geometry)``: how many numbers each map keeps at once, a
+        :class:`~convgrad.memory.WorkingSet`.  It is what a call is held to before it starts.
 
     Examples
     --------
@@ -92,7 +95,6 @@ class Implementation:
     grad_input: Callable[..., np.ndarray]
     grad_weight: Callable[..., np.ndarray]
     grad_bias: Callable[..., np.ndarray]
-    # how many numbers each map keeps at once; see convgrad.memory
     working_set: Callable[[ConvGeometry], memory.WorkingSet] | None = None
 
     @classmethod

@@ -29,7 +29,7 @@ __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 # Python's lock; more, and the block has left the cache before it is multiplied.
 SMALLEST, LARGEST = 2_000_000, 8_000_000
 FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
-LEAST = 392  # windows: with fewer, a matrix product spends its time on the other operand
+LEAST = 256  # windows: with fewer, a matrix product spends its time on the other operand
 
 
 class Block(NamedTuple):

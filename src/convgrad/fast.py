@@ -43,7 +43,20 @@ _MODULES = {"pointwise": pointwise, "depthwise": depthwise, "blocked": blocked}
 
 
 class Route(NamedTuple):
-    """The way a convolution is computed: its name, and why it was chosen; ``str`` says both."""
+    """The way a convolution is computed: its name, and why it was chosen; ``str`` says both.
+
+    Attributes
+    ----------
+    name : str
+        "pointwise", "depthwise" or "blocked".
+    why : str
+        What speaks for it, and how many threads share the work.
+
+    Examples
+    --------
+    >>> print(Route("pointwise", "nothing is copied."))
+    pointwise: nothing is copied.
+    """
 
     name: str
     why: str
@@ -55,17 +68,30 @@ class Route(NamedTuple):
 def explain_route(geometry: ConvGeometry) -> Route:
     """The route that a geometry takes, and why, in words.
 
-    With an infinity or a nan among the operands a depthwise convolution takes the blocked route,
-    where no zeros are put in that those could meet.
+    Parameters
+    ----------
+    geometry : ConvGeometry
 
+    Returns
+    -------
+    route : Route
+        Its name and the reason; ``print`` shows both.
+
+    Notes
+    -----
+    An infinity or nan among the operands of a depthwise layer would meet the zeros in its
+    bands; such a map is computed by the route blocked.
+
+    Examples
+    --------
     >>> geometry = ConvGeometry(C=6, H=8, W=8, O=6, KH=3, KW=3, groups=6)
     >>> route = explain_route(geometry)
     >>> route.name
     'depthwise'
-    >>> print(route)
-    depthwise: each of the 6 channels is on its own, so there are no channels to sum over; every \
-row of a kernel is a matrix with a band, from input to output columns.  One thread: 1,944 products \
-are few.
+    >>> print(route)  # doctest: +NORMALIZE_WHITESPACE
+    depthwise: each of the 6 channels is on its own, so there are no channels to sum over;
+    every row of a kernel is a matrix with a band, from input to output columns.
+    One thread: 1,944 products are few.
     """
     name, why = _choose(geometry)
     return Route(name, f"{why}.  {_threads(geometry)[1]}.")

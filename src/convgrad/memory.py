@@ -41,10 +41,22 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 class MemoryLimitError(ValueError, MemoryError):
-    """The call would need more memory than :data:`LIMIT`: says how much, and how to need less.
+    """The call would need more than :data:`convgrad.memory.LIMIT`; says how to need less.
 
     A ValueError, as all refusals of what was asked for are; and a MemoryError, so that code which
     meets one by taking a smaller batch goes on working.
+
+    Examples
+    --------
+    >>> import convgrad, numpy as np
+    >>> one = np.float32(1)
+    >>> x = np.broadcast_to(one, (10**6, 64, 56, 56))  # one number, seen as many
+    >>> weight = np.ones((64, 64, 3, 3), np.float32)
+    >>> try:
+    ...     convgrad.conv2d(x, weight, padding=1)
+    ... except convgrad.MemoryLimitError as error:
+    ...     print("at a time" in str(error))
+    True
     """
 
 
@@ -53,6 +65,20 @@ class WorkingSet(NamedTuple):
 
     Counted is what comes on top of the operands at the worst moment, the result included, for
     operands that lie contiguous in memory.  Times the size of one number it is bytes.
+
+    Attributes
+    ----------
+    forward : int
+    grad_input : int
+    grad_weight : int
+
+    Examples
+    --------
+    >>> from convgrad import IMPLEMENTATIONS
+    >>> layer = ConvGeometry(N=8, C=64, H=56, W=56, O=64, KH=3, KW=3, padding=1)
+    >>> kept = IMPLEMENTATIONS["im2col"].working_set(layer)
+    >>> print(f"{4e-6 * kept.grad_weight:.0f} MB in float32")
+    65 MB in float32
     """
 
     forward: int
@@ -65,19 +91,19 @@ def limit_from(text: str | None) -> int:
 
     Parameters
     ----------
-    text
+    text : str or None
         A number of bytes (``"8e9"``), a number with a unit (``"8 GB"``, thousands, not 1024), or
         None: 4 GB, and no more than this Python can address.
 
     Returns
     -------
-    int
+    size : int
         Bytes, at least 1.
 
     Raises
     ------
     ValueError
-        Where the text is something else.
+        When the text is something else.
 
     Examples
     --------

@@ -37,10 +37,19 @@ _HELD_BY = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_
 
 
 def thread_count() -> int:
-    """How many threads :func:`run` uses: one for each core, or 1 where they would not help.
+    """How many threads a large layer is shared among: one for each core, if that helps.
 
     The variable ``CONVGRAD_THREADS`` sets another number, for example 1.
 
+    Returns
+    -------
+    count : int
+        1 where more would not help: in WebAssembly, and where the threads of NumPy's own matrix
+        products cannot be held back.  That takes threadpoolctl, which the extra ``fast`` brings,
+        or the variable ``OPENBLAS_NUM_THREADS=1``, set before Python starts.
+
+    Examples
+    --------
     >>> thread_count() >= 1
     True
     """

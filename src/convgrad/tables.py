@@ -45,10 +45,10 @@ __all__ = ["Listing", "Table", "accumulate", "count", "multiplicity", "per_tap",
 # share of the time, few enough for a processor's cache.
 _BLOCK = 2**17
 
-# Bytes for each step of a table: its columns, and what working them out takes.
 # A column of a table: an array of whole numbers; None in a table of the bias, which lacks it.
 Column: TypeAlias = Any
 
+# Bytes for each step of a table: its columns, and what working them out takes.
 _STEP_BYTES = 128
 
 
@@ -60,16 +60,15 @@ def count(geometry: ConvGeometry, target: str = "weight", include_padding: bool 
 
     Parameters
     ----------
-    geometry
-        The convolution.
-    target
-        ``"weight"``, ``"input"`` or ``"bias"``.
-    include_padding
+    geometry : ConvGeometry
+    target : str, default "weight"
+        The gradient: "weight", "input" or "bias".
+    include_padding : bool, default False
         Whether products on zero padding count.
 
     Returns
     -------
-    int
+    number : int
         The length of the list that :func:`convgrad.ledger.contributions` hands out.
 
     Raises
@@ -100,13 +99,12 @@ def per_tap(geometry: ConvGeometry) -> np.ndarray:
 
     Parameters
     ----------
-    geometry
-        The convolution.
+    geometry : ConvGeometry
 
     Returns
     -------
-    ndarray
-        (KH, KW), int64: the number for grad_weight[o, c, i, j], the same for every o and c.
+    counts : ndarray, (KH, KW)
+        Whole numbers: that for grad_weight[o, c, i, j], the same for every o and c.
 
     Examples
     --------
@@ -129,13 +127,12 @@ def multiplicity(geometry: ConvGeometry) -> np.ndarray:
 
     Parameters
     ----------
-    geometry
-        The convolution.
+    geometry : ConvGeometry
 
     Returns
     -------
-    ndarray
-        (H, W), int64: the number for every channel and each kernel of its group.
+    counts : ndarray, (H, W)
+        Whole numbers, the same for every channel and each kernel of its group.
 
     Examples
     --------
@@ -176,26 +173,27 @@ def _require_maps(geometry: ConvGeometry) -> None:
 class Listing:
     """All contributions to one gradient in one order, each to be had by its number.
 
-    Parameters
-    ----------
-    geometry
-        The convolution.
-    target
-        ``"weight"``, ``"input"`` or ``"bias"``.
-    order
-        ``"tap"``, ``"position"`` or ``"kernel"``, see :data:`convgrad.ledger.ORDERS`.
-    include_padding
-        Whether products on zero padding are in the list.
-
     ``len(listing)`` is how many there are; ``listing[k]`` is the k-th as a
     :class:`~convgrad.ledger.Contribution`; ``listing[a:b]`` is a :class:`Table` of some.  All
     three cost the same anywhere in the list.
 
+    Parameters
+    ----------
+    geometry : ConvGeometry
+    target : str, default "weight"
+        The gradient: "weight", "input" or "bias".
+    order : str, default "tap"
+        The loop that is outermost: "tap", "position" or "kernel", see
+        :data:`convgrad.ledger.ORDERS`.
+    include_padding : bool, default False
+        Whether products on zero padding are in the list.
+
     Raises
     ------
     ValueError
-        For another target or order; :class:`~convgrad.geometry.GeometryError` where there are
-        more products than a 64-bit number can count.
+        For another target or order.
+    GeometryError
+        When there are more products than a 64-bit number can count.
 
     Examples
     --------
@@ -361,15 +359,36 @@ class _Pairs:
 class Table:
     """Some contributions, one array a column; made by slicing a :class:`Listing`.
 
-    The names are those of :class:`~convgrad.ledger.Contribution`.  ``n, o, p, q, c, i, j`` are
-    there from the start, the others are worked out when first asked for: the place ``h, v`` of the
-    index map, the image cell ``row, col`` that is really read and its ``channel``, and flat
-    offsets into the arrays, ``x_at``, ``weight_at``, ``grad_output_at`` and ``lands`` (into the
-    gradient).  −1 stands for what is not there: the cell on zero padding, and where a lost product
-    lands.  For the bias everything but ``n, o, p, q``, ``grad_output_at`` and ``lands`` is None.
+    The names are those of :class:`~convgrad.ledger.Contribution`.
 
-    Indices are int32; offsets are int64 where an array has more than 2³¹ − 1 cells.
+    Attributes
+    ----------
+    geometry : ConvGeometry
+    target : str
+        The gradient: "weight", "input" or "bias".
+    n, o, p, q : ndarray
+        The cell of grad_output.
+    c, i, j : ndarray or None
+        The cell of the kernel; c counts within the group of kernel o.
+    h, v : ndarray or None
+        The raw coordinates of the index map, outside the image on padding.
+    row, col : ndarray or None
+        The image cell that is really read; −1 on zero padding.
+    channel : ndarray or None
+        The channel of x that c stands for.
+    x_at, weight_at, grad_output_at : ndarray or None
+        Flat offsets into the operands; −1 on zero padding.
+    lands : ndarray
+        Flat offsets into the gradient; −1 when the product is lost on padding.
 
+    Notes
+    -----
+    What follows c, i and j in this list is worked out when it is first asked for.  In a table of
+    the bias only n, o, p, q, grad_output_at and lands are arrays.  Indices are int32; offsets are
+    int64 where an array has more than 2³¹ − 1 cells.
+
+    Examples
+    --------
     >>> from convgrad.examples import example
     >>> a = example("A")  # one pixel: each tap that sees it meets one number of g
     >>> table = Listing(a.geometry, "weight")[:]
@@ -505,22 +524,29 @@ def products(
 
     Parameters
     ----------
-    table
+    table : Table
         Contributions to one gradient.
-    x, weight, grad_output
-        The operands, (N, C, H, W), (O, C/G, KH, KW) and (N, O, OH, OW).  Needed are the two (for
-        the bias grad_output alone) that :func:`convgrad.ledger.product` needs.
+    x : array_like, (N, C, H, W), optional
+        Needed for target "weight".
+    weight : array_like, (O, C/groups, KH, KW), optional
+        Needed for target "input".
+    grad_output : array_like, (N, O, OH, OW), optional
+        Needed always.
 
     Returns
     -------
-    ndarray
+    numbers : ndarray
         One number a row, in the type that sums are made in, by the rules of
         :func:`convgrad.ledger.product`.
 
     Raises
     ------
+    ShapeError
+        When an operand does not fit the geometry.
     ValueError
-        Where an operand is missing or has another shape; TypeError where it holds no numbers.
+        When one is missing.
+    TypeError
+        When one holds no numbers.
 
     Examples
     --------
@@ -574,22 +600,32 @@ def accumulate(
 
     Parameters
     ----------
-    geometry, target, order, include_padding
-        Which list, as for :class:`Listing`.
-    x, weight, grad_output
-        The operands, as for :func:`convgrad.ledger.accumulate`.
+    geometry : ConvGeometry
+    target : str
+        The gradient: "weight", "input" or "bias".
+    x : array_like, (N, C, H, W), optional
+        As for :func:`products`; so are weight and grad_output.
+    weight : array_like, (O, C/groups, KH, KW), optional
+    grad_output : array_like, (N, O, OH, OW), optional
+    order : str, default "tap"
+        As for :class:`Listing`.
+    include_padding : bool, default False
+        As for Listing.
 
     Returns
     -------
-    ndarray
-        grad_weight (O, C/G, KH, KW), grad_input (N, C, H, W) or grad_bias (O,), in the type that
-        the ledger gives it.
+    gradient : ndarray
+        grad_weight (O, C/groups, KH, KW), grad_input (N, C, H, W) or grad_bias (O,), in the
+        type that the ledger gives it.
 
     Raises
     ------
+    ShapeError
+        When an operand does not fit the geometry.
     ValueError
-        For another target or order, or where an operand is missing or has another shape;
-        TypeError where it holds no numbers.
+        For another target or order, or when an operand is missing.
+    TypeError
+        When one holds no numbers.
 
     Examples
     --------
