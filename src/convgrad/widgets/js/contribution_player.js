@@ -45,7 +45,7 @@ const SYNCED = [
 class PlayerView extends PlayedView {
   /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
-    super(model, "ContributionPlayer", playhead(0));
+    super(model, playhead(0));
     this.state = this.#read();
     this.list = listOf(this.state);
     this.head = playhead(this.list.length, model.get("step"), model.get("speed"));

@@ -20,10 +20,9 @@ import { advance, press } from "./player.js";
 export class Unfinished extends Error {}
 
 export class View {
-  /** @param {Model} model @param {string} name  what the console calls it */
-  constructor(model, name) {
+  /** @param {Model} model */
+  constructor(model) {
     this.model = model;
-    this.name = name;
     /** @type {(() => void)[]} what undoes everything on the way out */
     this.undo = [];
     this.message = h("p", { class: "cg-message", role: "alert", hidden: true });
@@ -47,7 +46,7 @@ export class View {
         this.halt();
         const known = error instanceof GeometryError;
         this.complain(known ? error.message : `This step went wrong: ${error}`);
-        if (!known) console.warn(`${this.name}:`, error);
+        if (!known) console.warn(error);
       }
     };
   }
@@ -99,9 +98,9 @@ export class PlayedView extends View {
   #saved = 0;
   #spoken = 0;
 
-  /** @param {Model} model @param {string} name @param {Head} head */
-  constructor(model, name, head) {
-    super(model, name);
+  /** @param {Model} model @param {Head} head */
+  constructor(model, head) {
+    super(model);
     this.head = head;
     this.undo.push(() => cancelAnimationFrame(this.#frame));
   }
