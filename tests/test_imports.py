@@ -33,6 +33,7 @@ KNOWS: dict[str, set[str]] = {
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
     "examples": CORE,
+    "scene": set(),
     "ledger": CORE,
     "mutants": CORE | {"ledger", "examples"},
     "checks": CORE | {"ledger", "examples", "mutants"},

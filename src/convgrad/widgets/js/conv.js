@@ -428,6 +428,9 @@ export function unravel(offset, shape) {
 export const ravel = (index, shape) =>
   index.reduce((offset, k, axis) => offset * shape[axis] + k, 0);
 
+/** What stands at an index. @param {Tensor} tensor @param {...number} index */
+export const at = ({ data, shape }, ...index) => data[ravel(index, shape)];
+
 /**
  * The small integer that a new cell gets when an array grows; the same in base.py.
  * @param {number[]} index
