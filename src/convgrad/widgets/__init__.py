@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .contribution_player import ContributionPlayer
+    from .geometry_explorer import GeometryExplorer
     from .predict import Predict
     from .sliding_window import SlidingWindow
 
-__all__ = ["ContributionPlayer", "Predict", "SlidingWindow"]
+__all__ = ["ContributionPlayer", "GeometryExplorer", "Predict", "SlidingWindow"]
 
 _HOMES = {
     "ContributionPlayer": "contribution_player",
+    "GeometryExplorer": "geometry_explorer",
     "Predict": "predict",
     "SlidingWindow": "sliding_window",
 }

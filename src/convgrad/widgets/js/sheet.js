@@ -27,6 +27,7 @@ export class Sheet {
     this.pictured = false;
     this.grid = new Grid(options);
     this.picture = new Picture(on.look);
+    this.words = h("span", { class: "cg-words" }, words);
     this.note = h("span", { class: "cg-note" });
     this.choice = h("select", { "aria-label": `slice of ${symbol}`, hidden: true });
     this.choice.addEventListener("change", () =>
@@ -44,7 +45,7 @@ export class Sheet {
         { class: "cg-title" },
         h("b", { class: `cg-ink-${key}` }, symbol),
         " ",
-        h("span", { class: "cg-words" }, words),
+        this.words,
       ),
       this.choice,
       this.grid.el,
