@@ -17,7 +17,7 @@ from convgrad.scene import photograph
 from convgrad.widgets import SlidingWindow
 from convgrad.widgets.base import STATIC
 from convgrad.widgets.sliding_fallback import as_pictures, grey_scale
-from convgrad.widgets.sliding_window import KERNELS, PRESETS
+from convgrad.widgets.sliding_window import KERNELS, PICTURES, TABLES
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def window() -> SlidingWindow:
 # ---- making one ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("letter", PRESETS)
+@pytest.mark.parametrize("letter", TABLES + PICTURES)
 def test_an_example_is_shown_as_it_is(letter: str) -> None:
     window, (x, weight, bias, _) = SlidingWindow(example(letter)), example(letter).arrays()
     for name, array in {"x": x, "weight": weight, "bias": bias}.items():
@@ -146,9 +146,10 @@ def test_state_is_plain_json(window: SlidingWindow) -> None:
     state = window.get_state()
     assert state["bias"] == {"shape": [1], "data": [1]}
     assert state["x"] == tensor(window.x)
-    letters = [preset["letter"] for preset in state["presets"]]
-    assert letters == [*PRESETS, "photo"]
-    for preset in state["presets"]:
+    pictures = SlidingWindow(example("E")).presets
+    assert [preset["letter"] for preset in state["presets"]] == [*TABLES]
+    assert [preset["letter"] for preset in pictures] == [*PICTURES, "photo"]
+    for preset in state["presets"] + pictures:
         g = ConvGeometry(**preset["geometry"])
         for name in ("x", "weight", "bias"):
             shape, data = preset[name]["shape"], preset[name]["data"]
@@ -200,7 +201,7 @@ def test_the_bundle_is_there_and_small() -> None:
 # ---- without JavaScript ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("letter", PRESETS)
+@pytest.mark.parametrize("letter", TABLES + PICTURES)
 def test_the_fallback_works_out_one_cell(letter: str) -> None:
     g = example(letter).geometry
     at = (g.N - 1, g.O - 1, g.OH - 1, 0)

@@ -16,7 +16,7 @@ from .sliding_fallback import as_pictures, sliding_fallback
 
 __all__ = ["KERNELS", "SlidingWindow"]
 
-PRESETS = "BCDE"
+TABLES, PICTURES = "BCD", "E"  # the running examples that are offered beside one like them
 PHOTOGRAPH = 40  # pixels a side
 MOST_CELLS = 16_000  # of one array: what can still be drawn within a frame
 MOST_PRODUCTS = 400_000  # what the browser still adds up within a frame
@@ -120,7 +120,7 @@ class SlidingWindow(Explorable):
             **operands,
             speed=_speed(geometry) if speed is None else speed,
             peak=_is_tracker(x) if peak is None else peak,
-            presets=_presets(),
+            presets=_presets(as_pictures(geometry)),
             kernels=[{"name": name, "rows": kernel.tolist()} for name, kernel in KERNELS.items()],
         )
         if look is None:
@@ -321,18 +321,21 @@ def _check_size(geometry: ConvGeometry) -> None:
         )
 
 
-def _presets() -> list[dict[str, Any]]:
-    """The running examples and the photograph as the browser needs them."""
+def _presets(pictured: bool) -> list[dict[str, Any]]:
+    """What is offered beside what is shown, as the browser needs it.
+
+    Tables beside tables, pictures beside pictures: all of them would weigh ten times as much.
+    """
     shown = [
         (each.letter, each.title, each.lesson, each.geometry, each.arrays()._asdict())
-        for each in map(EXAMPLES.__getitem__, PRESETS)
+        for each in map(EXAMPLES.__getitem__, PICTURES if pictured else TABLES)
     ]
-    picture = photograph(PHOTOGRAPH)[None, None]
-    weight = KERNELS["all edges"][None, None]
-    geometry = ConvGeometry.of(picture.shape, weight.shape, padding=1, padding_mode="replicate")
-    arrays = {"x": picture, "weight": weight, "bias": np.zeros(1)}
-    lesson = "Blur, sharpen, find edges: each is a kernel of nine numbers."
-    shown.append(("photo", "A small photograph", lesson, geometry, arrays))
+    if pictured:
+        x, weight = photograph(PHOTOGRAPH)[None, None], KERNELS["all edges"][None, None]
+        geometry = ConvGeometry.of(x.shape, weight.shape, padding=1, padding_mode="replicate")
+        arrays = {"x": x, "weight": weight, "bias": np.zeros(1)}
+        lesson = "Blur, sharpen, find edges: each is a kernel of nine numbers."
+        shown.append(("photo", "A small photograph", lesson, geometry, arrays))
     return [
         {
             "letter": letter,
