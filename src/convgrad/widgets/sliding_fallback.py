@@ -17,7 +17,7 @@ __all__ = ["as_pictures", "grey_scale", "sliding_fallback"]
 
 MOST_IN_GRIDS = 400  # cells of one slice; beyond, numbers are too small to read
 PIXEL = 6  # side of a cell of a picture, in the drawing's units
-MOST_TERMS = 40  # of a sum that is written out
+MOST_TERMS, FIRST_TERMS = 40, 9  # of a sum that is written out; else its beginning
 GAP, LINE = 24, 20
 
 
@@ -95,7 +95,8 @@ def _sum(
     letters = [tinted("ink", "b", (o,))]
     numbers = [signed(bias[o])]
     terms = list(np.ndindex(g.CG, g.KH, g.KW))
-    for c, i, j in terms[:MOST_TERMS]:
+    shown = terms if len(terms) <= MOST_TERMS else terms[:FIRST_TERMS]
+    for c, i, j in shown:
         cell = g.cell(*(int(k) for k in g.source(p, q, i, j)))
         w = tinted("kernel", "w", (o, c, i, j))
         if cell is None:
@@ -105,7 +106,7 @@ def _sum(
             read, seen = tinted("x", "x", index), float(x[index])
         letters.append(f"{w}·{read}")
         numbers.append(f"{signed(weight[o, c, i, j])}·{signed(seen)}")
-    if len(terms) > MOST_TERMS:
+    if len(terms) > len(shown):
         letters.append(f"… ({len(terms)} products)")
         numbers.append("…")
     name = escape(subscript("y", at))

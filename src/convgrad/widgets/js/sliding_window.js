@@ -55,6 +55,7 @@ class SlidingView extends PlayedView {
       message: this.message,
     });
     this.#build();
+    this.#press();
     this.mount(el, this.ui.root, SYNCED, () => this.#follow());
     this.draw();
   }
@@ -80,7 +81,10 @@ class SlidingView extends PlayedView {
     const resized = JSON.stringify(g) !== JSON.stringify(before.geometry);
     const edited = OPERANDS.some((name) => next.arrays[name] !== before.arrays[name]);
     this.state = next;
-    if (resized || edited) this.y = forward(g, next.arrays, next.arrays.bias.data);
+    if (resized || edited) {
+      this.y = forward(g, next.arrays, next.arrays.bias.data);
+      this.#press();
+    }
     if (resized) {
       this.head = resize(this.head, this.y.length);
       this.hovered = null;
@@ -294,10 +298,9 @@ class SlidingView extends PlayedView {
     );
   }
 
-  draw() {
-    const { state, head, at, y } = this;
-    const shown = this.#shown();
-    this.at = slicesOfLook(state.geometry, shown, at);
+  /** Shows which of the presets and kernels stands in the grids. */
+  #press() {
+    const { state } = this;
     const presets = /** @type {Preset[]} */ (this.model.get("presets"));
     presets.forEach((preset, k) =>
       attribute(this.ui.presets.children[k], "aria-pressed", `${sameNumbers(preset, state)}`),
@@ -310,6 +313,12 @@ class SlidingView extends PlayedView {
       const same = size && data.every((value, tap) => value === flat[tap % flat.length]);
       attribute(this.ui.kernels.children[k], "aria-pressed", `${same}`);
     });
+  }
+
+  draw() {
+    const { state, head, at, y } = this;
+    const shown = this.#shown();
+    this.at = slicesOfLook(state.geometry, shown, at);
     draw(this.ui, {
       g: state.geometry,
       numbers: { ...state.arrays, y },
