@@ -31,7 +31,7 @@ class Explorer:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.root = page.get_by_role("region", name="Geometry explorer").first
+        self.root = page.locator(".cg-explorer").first
         self.live = self.root.locator("[aria-live=polite]")
         self.said = self.root.locator(".cg-said")
         self.lines = self.root.locator(".cg-lines")
@@ -85,6 +85,7 @@ def explorer(tab) -> Explorer:
     """The explorer of the gallery: stride 2 over six rows, of which one is left over."""
     explorer = Explorer(tab.goto(PAGE))
     expect(explorer.root).to_be_visible()
+    expect(explorer.root).to_have_accessible_name("Geometry explorer")
     return explorer
 
 
