@@ -10,7 +10,6 @@ import ast
 import contextlib
 import io
 import re
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -222,41 +221,6 @@ def test_each_image_alone_by_groups():
 
 
 # ---- pictures ----------------------------------------------------------------------------
-
-
-def test_the_picker_spells_every_cell_and_every_tap():
-    picker = chapters.sliding_window()
-    html = picker._repr_html_()
-    x, weight, bias, _ = example("B").arrays()
-    y = conv2d(x, weight, bias)[0, 0]
-    assert html.count('type="radio"') == y.size + weight.size
-    assert html.count(" checked>") == 1
-    for (p, q), value in np.ndenumerate(y):
-        line = picker.output_line(p, q)
-        assert line in html
-        terms, total = line.split(" = ")[1:]
-        numbers = terms.replace("−", "-").replace("·", "*").replace(" (bias)", "")
-        assert eval(numbers) == value == float(total)
-    for i, j in np.ndindex(weight.shape[2:]):
-        assert picker.tap_line(i, j) in html
-
-
-def test_the_picker_lights_exactly_what_a_choice_reads():
-    html = chapters.sliding_window()._repr_html_()
-    grid = html[html.index("cg-pick-x") : html.index('<b class="cg-pick-sign"')]
-    classes = [set(names.split()) for names in re.findall(r'<span class="([^"]*)"', grid)]
-    geometry = example("B").geometry
-    for p, q, i, j in product(range(3), repeat=4):
-        h, v = geometry.source(p, q, i, j)
-        assert {f"y{p}{q}", f"t{i}{j}"} <= classes[5 * h + v]
-    for name in (f"{kind}{a}{b}" for kind in "yt" for a in range(3) for b in range(3)):
-        assert sum(name in each for each in classes) == 9
-        assert f".cg-pick:has(.r{name}:checked)" in html
-
-
-def test_the_picker_refuses_what_it_cannot_draw():
-    with pytest.raises(ValueError, match=r"example C has .*: use example 'B'"):
-        chapters.sliding_window("C")
 
 
 def test_pictures_hold_the_numbers_of_their_examples():

@@ -52,6 +52,7 @@ KNOWS: dict[str, set[str]] = {
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
     "examples": CORE,
+    "scene": set(),
     "ledger": CORE,
     "tables": CORE | {"ledger"},
     "mutants": CORE | {"ledger", "examples"},

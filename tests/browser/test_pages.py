@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from contents import FAINT_TEXT, cells, has_formulas, pages, pages_showing
+from contents import FAINT_TEXT, has_formulas, pages, pages_showing
 
 pytestmark = pytest.mark.browser
 
 PAGES = pages()
 every_page = pytest.mark.parametrize("page", PAGES)
+EXPLORABLES = ("ContributionPlayer", "SlidingWindow", "GeometryExplorer")
+every_picture = pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(page in pages_showing(each) for each in EXPLORABLES)]
+)
 
 # Text of the page that is neither a formula nor code: no TeX may be left in it.
 PROSE = """() => {
@@ -25,8 +29,8 @@ RAW_TEX = re.compile(
 
 def test_the_book_has_pages():
     assert len(PAGES) >= 4
-    assert pages_showing("ContributionPlayer")
-    assert pages_showing("Predict")
+    for widget in (*EXPLORABLES, "Predict"):
+        assert pages_showing(widget), widget
 
 
 @every_page
@@ -50,8 +54,8 @@ def test_page_is_whole(visit, page):
     hosts = view.locator(".cg-widget")
     assert view.locator(".cg-widget.cg-mounted").count() == hosts.count()
     assert view.locator(".cg-live").count() == hosts.count()
-    made = len(re.findall(r"\b(?:ContributionPlayer|Predict(?:\.from_exercise)?)\(", cells(page)))
-    assert hosts.count() >= (made > 0)
+    made = any(page in pages_showing(widget) for widget in (*EXPLORABLES, "Predict"))
+    assert hosts.count() >= made
 
 
 @every_page
@@ -135,7 +139,7 @@ def test_faint_text_would_be_noticed(visit):
     assert [line.split()[1] for line in found["faint"]] == ["grey", "thin", "pale"]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p in pages_showing("ContributionPlayer")])
+@every_picture
 def test_without_javascript_the_picture_stays(visit, page):
     tab = visit(javascript=False)
     view = tab.goto(f"{page}.html", settle=False)
@@ -149,7 +153,7 @@ def test_without_javascript_the_picture_stays(visit, page):
     assert not tab.offsite and not tab.missing
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p in pages_showing("ContributionPlayer")])
+@every_picture
 def test_on_paper_the_picture_stands_for_the_widget(visit, page):
     tab = visit()
     view = tab.goto(f"{page}.html")

@@ -1,13 +1,10 @@
 """The pictures of the chapters, one function each; every number comes from the running examples.
 
-Most are rows of grids (:mod:`.grids`).  :func:`sliding_window` is HTML: a picture to choose
-from that needs neither a kernel nor a script, because radio buttons remember the choice and
-CSS shows what belongs to it.
+They are rows of grids (:mod:`.grids`).
 """
 
 from __future__ import annotations
 
-from html import escape
 from itertools import product
 from typing import Any
 
@@ -17,21 +14,19 @@ from matplotlib.path import Path
 
 from .. import loops
 from ..correlate import swapped
-from ..examples import EXAMPLES, Example, example
+from ..examples import EXAMPLES, example
 from ..geometry import ConvGeometry
 from ..windows import forward as fast_forward
 from .grids import Grid, Label, Piece, draw, tap, window, written
-from .style import PALETTE, BookFigure, color
+from .style import BookFigure, color
 
 __all__ = [
-    "WindowPicker",
     "blocks",
     "crop",
     "four_windows",
     "index_map",
     "one_tap",
     "one_window",
-    "sliding_window",
     "stride_becomes_dilation",
     "tracker_responses",
     "turned",
@@ -189,174 +184,6 @@ def tracker_responses() -> BookFigure:
     return figure
 
 
-def sliding_window(letter: str = "B") -> WindowPicker:
-    """A picture to choose from: an output cell and its window, or a tap and all it meets."""
-    return WindowPicker(example(letter))
-
-
-class WindowPicker:
-    """Three grids x, w, y; choose a cell of y or of w and see what it reads.
-
-    Shows itself as HTML in a notebook and in the book.  Nothing in it runs: a radio button in
-    every cell of w and y holds the choice, and one CSS rule a choice lights what belongs to it.
-    For one image and one kernel on one channel, without padding.
-    """
-
-    def __init__(self, source: Example) -> None:
-        geometry = source.geometry
-        if (geometry.N, geometry.C, geometry.O) != (1, 1, 1) or any(map(any, geometry.padding)):
-            raise ValueError(
-                f"the picture shows one grid each of x, w and y without padding, example "
-                f"{source.letter} has {geometry.describe()}: use example 'B'"
-            )
-        self.letter = source.letter
-        self.geometry = geometry
-        self.x, self.weight, self.bias, _ = source.arrays()
-        self.y = loops.forward(self.x, self.weight, geometry) + self.bias[:, None, None]
-
-    # ---- what is true, in words and numbers ------------------------------------------------
-
-    def outputs(self) -> list[tuple[int, int]]:
-        return list(product(range(self.geometry.OH), range(self.geometry.OW)))
-
-    def taps(self) -> list[tuple[int, int]]:
-        return list(product(range(self.geometry.KH), range(self.geometry.KW)))
-
-    def output_line(self, p: int, q: int) -> str:
-        """``y[0,0,1,2] = 1·2 + … + 1 (bias) = 4``."""
-        factors = (
-            (self.weight[0, 0, i, j], self.x[0, 0][self.geometry.source(p, q, i, j)])
-            for i, j in self.taps()
-        )
-        terms = " + ".join(f"{_factor(w)}·{_factor(x)}" for w, x in factors)
-        total = written(self.y[0, 0, p, q])
-        return f"y[0,0,{p},{q}] = {terms} + {_factor(self.bias[0])} (bias) = {total}"
-
-    def tap_line(self, i: int, j: int) -> str:
-        """What one weight does in the whole convolution."""
-        weight, cells = written(self.weight[0, 0, i, j]), len(self.outputs())
-        return (
-            f"w[0,0,{i},{j}] = {weight} meets {cells} cells of x, one at each position of the "
-            f"window, and has a part in every cell of y."
-        )
-
-    # ---- as HTML -----------------------------------------------------------------------------
-
-    def _repr_html_(self) -> str:
-        cells: dict[tuple[int, ...], list[tuple[str, str]]] = {
-            at: [] for at in np.ndindex(self.x.shape[2:])
-        }
-        for p, q in self.outputs():
-            for i, j in self.taps():
-                at = tuple(map(int, self.geometry.source(p, q, i, j)))
-                lies_on = f'<small class="y{p}{q}">×{written(self.weight[0, 0, i, j])}</small>'
-                cells[at].append((f"y{p}{q} t{i}{j}", lies_on))
-        x_cells = "".join(
-            self._cell(written(self.x[0, 0][at]), " ".join(c for c, _ in met), [m for _, m in met])
-            for at, met in cells.items()
-        )
-        w_cells = "".join(
-            self._choice(
-                f"t{i}{j}",
-                written(self.weight[0, 0, i, j]),
-                " ".join(f"y{p}{q}" for p, q in self.outputs()),
-                f"kernel tap i {i}, j {j}",
-            )
-            for i, j in self.taps()
-        )
-        y_cells = "".join(
-            self._choice(
-                f"y{p}{q}",
-                written(self.y[0, 0, p, q]),
-                " ".join(f"t{i}{j}" for i, j in self.taps()),
-                f"output cell p {p}, q {q}",
-                checked=(p, q) == (0, 0),
-            )
-            for p, q in self.outputs()
-        )
-        lines = [(f"y{p}{q}", self.output_line(p, q)) for p, q in self.outputs()]
-        lines += [(f"t{i}{j}", self.tap_line(i, j)) for i, j in self.taps()]
-        spoken = "".join(f'<p class="{key}">{escape(line)}</p>' for key, line in lines)
-        keys = [key for key, _ in lines]
-        return (
-            f'<div class="cg-pick" role="group" aria-label="Example {self.letter}: choose an '
-            f'output cell or a kernel tap">{self._style(keys)}<div class="cg-pick-row">'
-            f"{self._grid('x', 'x', self.geometry.W, x_cells)}"
-            f'<b class="cg-pick-sign" aria-hidden="true">·</b>'
-            f"{self._grid('w', 'w', self.geometry.KW, w_cells)}"
-            f'<b class="cg-pick-sign" aria-hidden="true">+ {written(self.bias[0])} =</b>'
-            f"{self._grid('y', 'y', self.geometry.OW, y_cells)}</div>"
-            f'<div class="cg-pick-line" aria-live="polite">{spoken}</div></div>'
-        )
-
-    def _grid(self, role: str, title: str, columns: int, cells: str) -> str:
-        return (
-            f'<div class="cg-pick-grid cg-pick-{role}"><b>{title}</b>'
-            f'<div style="grid-template-columns:repeat({columns},36px)">{cells}</div></div>'
-        )
-
-    def _cell(self, number: str, belongs: str, marks: list[str]) -> str:
-        return f'<span class="{belongs}">{number}{"".join(marks)}</span>'
-
-    def _choice(self, key: str, number: str, belongs: str, name: str, checked: bool = False) -> str:
-        # classes r… on the button itself; the label around it is lit like any other cell
-        return (
-            f'<label class="{key} {belongs}"><input type="radio" name="cg-pick-{self.letter}" '
-            f'class="r{key}" aria-label="{name}, value {number}"{" checked" if checked else ""}>'
-            f"{number}</label>"
-        )
-
-    def _style(self, keys: list[str]) -> str:
-        dark = "".join(f"--cg-{k.replace('_', '-')}:{v['dark']};" for k, v in PALETTE.items())
-        rules = [
-            _PICK_CSS.replace("\n", ""),
-            f'body[data-jp-theme-light="false"] .cg-pick{{{dark}}}',
-        ]
-        for key in keys:
-            chosen = f".cg-pick:has(.r{key}:checked)"
-            rules.append(
-                f"{chosen} :is(span,label).{key}{{background:var(--soft);color:var(--strong);"
-                f"font-weight:700;box-shadow:inset 0 0 0 2px var(--strong)}}"
-                f"{chosen} small.{key},{chosen} p.{key}{{display:block}}"
-            )
-        return f"<style>{''.join(rules)}</style>"
-
-
-def _var(key: str) -> str:
-    """The page's colour, or the light one where no page defines it (a bare notebook)."""
-    return f"var(--cg-{key.replace('_', '-')},{PALETTE[key]['light']})"
-
-
-# The first rule: in dark mode the theme lays a light sheet under every HTML output.
-_PICK_CSS = f"""
-.cell_output .text_html:has(.cg-pick){{background:none!important;color:inherit!important;
-padding:0!important}}
-.cg-pick{{margin:1.5rem 0;font-family:system-ui,sans-serif;color:{_var("ink")}}}
-.cg-pick-row{{display:flex;flex-wrap:wrap;align-items:center;gap:16px}}
-.cg-pick-grid>b{{display:block;text-align:center;margin-bottom:6px}}
-.cg-pick-grid>div{{display:grid;grid-auto-rows:36px;border:1px solid {_var("rule")};
-width:max-content;font-variant-numeric:tabular-nums}}
-.cg-pick-grid span,.cg-pick-grid label{{position:relative;display:flex;align-items:center;
-justify-content:center;margin:0;border:1px solid {_var("rule")};
-transition:background-color .15s}}
-.cg-pick-grid label{{cursor:pointer}}
-.cg-pick-grid input{{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0;
-cursor:pointer}}
-.cg-pick-grid label:has(:focus-visible){{
-outline:3px solid {_var("focus")};outline-offset:1px;z-index:1}}
-.cg-pick small{{display:none;position:absolute;right:2px;bottom:0;font-size:10px;
-font-weight:400;line-height:1.3;color:{_var("kernel")}}}
-.cg-pick-sign{{font-size:20px}}
-.cg-pick-x{{--strong:{_var("x")};--soft:{_var("x_soft")}}}
-.cg-pick-w{{--strong:{_var("kernel")};--soft:{_var("kernel_soft")}}}
-.cg-pick-y{{--strong:{_var("ink")};--soft:{_var("panel")}}}
-.cg-pick-grid>b{{color:var(--strong)}}
-.cg-pick-line{{margin-top:14px;min-height:3.2em}}
-.cg-pick-line p{{display:none;margin:0;font-variant-numeric:tabular-nums}}
-@media (prefers-reduced-motion:reduce){{.cg-pick *{{transition:none!important}}}}
-"""
-
-
 # ---- The weight gradient is a convolution ------------------------------------------------
 
 
@@ -487,11 +314,6 @@ def _tap_on_pixel(geometry: ConvGeometry, p: int, q: int) -> tuple[int, int]:
 def _small(index: int) -> str:
     """A number as a subscript."""
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(index))
-
-
-def _factor(value: float) -> str:
-    """A number as a factor: negative ones in brackets."""
-    return f"({written(value)})" if value < 0 else written(value)
 
 
 def _spaced(pictures: list[Grid]) -> list[Piece]:

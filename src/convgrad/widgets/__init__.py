@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .contribution_player import ContributionPlayer
+    from .geometry_explorer import GeometryExplorer
     from .predict import Predict
+    from .sliding_window import SlidingWindow
 
-__all__ = ["ContributionPlayer", "Predict"]
+__all__ = ["ContributionPlayer", "GeometryExplorer", "Predict", "SlidingWindow"]
 
-_HOMES = {"ContributionPlayer": "contribution_player", "Predict": "predict"}
+_HOMES = {
+    "ContributionPlayer": "contribution_player",
+    "GeometryExplorer": "geometry_explorer",
+    "Predict": "predict",
+    "SlidingWindow": "sliding_window",
+}
 
 
 def __getattr__(name: str) -> Any:

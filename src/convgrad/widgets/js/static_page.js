@@ -152,30 +152,34 @@ function apologise(host, error) {
 }
 
 /**
- * A model from the script in its display, its module on the way.
+ * A model from the script in its display; its module is fetched when the first display is shown.
  * @param {Element} script
  * @param {(module: string) => Promise<any>} load
  */
 function start(script, load) {
   const model = new Model({});
-  const started = Promise.resolve().then(() => {
+  /** @type {Promise<Widget> | undefined} */
+  let started;
+  const read = Promise.resolve().then(() => {
     /** @type {Payload} */
     const { module, state } = JSON.parse(String(script.textContent));
     model.face(script).set(state);
-    return widgetOf(load(module), model);
+    return module;
   });
-  started.catch(() => {}); // mount() says it, at every display
-  return { model, started };
+  read.catch(() => {}); // mount() says it, at every display
+  const widget = () => (started ??= read.then((module) => widgetOf(load(module), model)));
+  return { model, widget };
 }
 
 /**
- * Mount every widget of the page: those in sight at once, the others one by one when there is time.
+ * Mount every widget of the page: those in sight at once, the others when the reader comes near,
+ * so that nobody waits for what nobody looks at.
  * @param {ParentNode} page
  * @param {(module: string) => Promise<any>} load
- * @param {{near?: (host: Element) => boolean, idle?: () => Promise<unknown>}} [when]
+ * @param {{near?: (host: Element) => boolean, approach?: (host: Element) => Promise<unknown>}} [when]
  */
-export async function mountAll(page, load, { near = inSight, idle = nextIdle } = {}) {
-  /** @type {Map<string | null, {model: Model, started: Promise<Widget>}>} */
+export async function mountAll(page, load, { near = inSight, approach = comesNear } = {}) {
+  /** @type {Map<string | null, {model: Model, widget: () => Promise<Widget>}>} */
   const models = new Map();
   const hosts = [...page.querySelectorAll(".cg-widget")];
   for (const host of hosts) {
@@ -185,14 +189,12 @@ export async function mountAll(page, load, { near = inSight, idle = nextIdle } =
   const show = (/** @type {Element} */ host) => {
     const known = models.get(host.getAttribute("data-model"));
     const lost = () => Promise.reject(new Error("its state is not in the page"));
-    return mount(host, known?.started ?? lost(), known?.model ?? new Model({}));
+    return mount(host, (known?.widget ?? lost)(), known?.model ?? new Model({}));
   };
   const first = hosts.filter(near);
   await Promise.all(first.map(show));
-  for (const host of hosts.filter((each) => !first.includes(each))) {
-    await idle();
-    await show(host);
-  }
+  const others = hosts.filter((each) => !first.includes(each));
+  await Promise.all(others.map((host) => approach(host).then(() => show(host))));
 }
 
 /** Within one screen of what the reader sees. @param {Element} host */
@@ -201,9 +203,17 @@ function inSight(host) {
   return top < 2 * innerHeight && bottom > -innerHeight;
 }
 
-/** Safari has no requestIdleCallback. */
-const nextIdle = () =>
+/** When it is within one screen of what the reader sees; old browsers do not wait. @param {Element} host */
+const comesNear = (host) =>
   new Promise((done) => {
-    if ("requestIdleCallback" in globalThis) requestIdleCallback(done, { timeout: 300 });
-    else setTimeout(done, 1);
+    if (!("IntersectionObserver" in globalThis)) return setTimeout(done, 1);
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        done(undefined);
+      },
+      { rootMargin: "100% 0px" },
+    );
+    observer.observe(host);
   });
