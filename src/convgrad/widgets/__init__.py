@@ -1,6 +1,7 @@
 """The explorables: one class a widget, drawn by JavaScript, checked by Python.
 
-They work with a live kernel (JupyterLab, Notebook, VS Code) and in a static page without one.
+They work with a live kernel (JupyterLab, Notebook, VS Code) and in a static page without one;
+:func:`save_html` writes any of them into a page of its own.
 Each is imported when it is first asked for, so that importing this package needs NumPy alone.
 """
 
@@ -12,10 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .contribution_player import ContributionPlayer
     from .predict import Predict
+    from .standalone import save_html
 
-__all__ = ["ContributionPlayer", "Predict"]
+__all__ = ["ContributionPlayer", "Predict", "save_html"]
 
-_HOMES = {"ContributionPlayer": "contribution_player", "Predict": "predict"}
+_HOMES = {
+    "ContributionPlayer": "contribution_player",
+    "Predict": "predict",
+    "save_html": "standalone",
+}
 
 
 def __getattr__(name: str) -> Any:

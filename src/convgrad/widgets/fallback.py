@@ -211,7 +211,7 @@ def _live_height(geometry: ConvGeometry, target: str, order: str, *, narrow: boo
         else:
             operands = sum(used) + 43 * (len(used) - 1) + 31 * (3 - len(used))
         share = (panel(g.H, (1, g.O), above=border) + 43) * alone
-        return 374 + operands + share + result + (21 + 32 * (g.padding_mode == "zeros")) * padded
+        return 406 + operands + share + result + (21 + 32 * (g.padding_mode == "zeros")) * padded
     idle = 26 + 23 * sliced + 36 * (g.KH if target == "weight" else g.H + border) + 3 + 23
     return 279 + max(*used, idle) + result + 23 * padded
 

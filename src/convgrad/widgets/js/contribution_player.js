@@ -4,10 +4,13 @@
 import { GeometryError, geometryOf, ledger, ravel, refit, shapes } from "./conv.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { draw, drawFormula, fall } from "./drawing.js";
+import { equip } from "./equip.js";
 import { copySpec } from "./knobs.js";
-import { layout } from "./layout.js";
-import { OPERANDS, product, slicesOf } from "./places.js";
+import { ORDERS, TARGETS, layout } from "./layout.js";
+import { small } from "./limits.js";
+import { OPERANDS, slicesOf } from "./places.js";
 import { advance, clamp, playhead, press, resize, seek } from "./player.js";
+import { GRADIENT } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Ledger} Ledger */
@@ -36,18 +39,10 @@ import { advance, clamp, playhead, press, resize, seek } from "./player.js";
  * @property {boolean} includePadding
  */
 
-const SYNCED = [
-  "geometry",
-  "x",
-  "weight",
-  "grad_output",
-  "target",
-  "order",
-  "step",
-  "include_padding",
-  "speed",
-  "complaint",
-];
+/** What undo brings back, what a link keeps, and what is drawn again when it changes. */
+const EDITED = ["geometry", ...OPERANDS];
+const KEPT = [...EDITED, "target", "order", "step", "include_padding"];
+const SYNCED = [...KEPT, "speed", "complaint"];
 
 class PlayerView {
   /** @param {Model} model @param {HTMLElement} el */
@@ -73,7 +68,7 @@ class PlayerView {
     this.spoken = 0;
     this.scheduled = false;
 
-    this.ui = layout(this.state.geometry, {
+    this.ui = layout({
       choose: this.guard((trait, value) => this.#restart({ [trait]: value })),
       padding: this.guard((on) => this.#restart({ include_padding: on })),
       edit: this.guard((name, row, col, value) =>
@@ -84,7 +79,6 @@ class PlayerView {
       pin: this.guard((place, slice) => this.#pin(place, slice)),
       act: this.guard((action) => this.#move(action(this.head))),
       speed: this.guard((speed) => this.#send({ speed })),
-      wish: this.guard((wish) => this.#wish(wish)),
       key: this.guard((event) => this.#key(event)),
     });
     el.append(this.ui.root);
@@ -96,6 +90,15 @@ class PlayerView {
       model.on(`change:${name}`, schedule);
       this.undo.push(() => model.off(`change:${name}`, schedule));
     }
+  }
+
+  /** The knobs come with the tools. @param {typeof import("./knobs.js").KnobForm} KnobForm */
+  furnish(KnobForm) {
+    this.form = new KnobForm(
+      this.state.geometry,
+      this.guard((wish) => this.#wish(wish)),
+    );
+    this.ui.knobs.append(this.form.el);
   }
 
   destroy() {
@@ -181,14 +184,14 @@ class PlayerView {
       this.pinned = {};
       this.chosen = null;
     }
-    if (resized) this.ui.form.show(next.geometry);
+    if (resized) this.form?.show(next.geometry);
     const [step, speed] = [this.model.get("step"), this.model.get("speed")];
     const moved = step !== this.head.step || speed !== this.head.speed;
     if (moved) this.head = { ...this.head, step: clamp(step, 0, this.list.length), speed };
     const complaint = this.model.get("complaint");
     if (complaint) {
       this.complain(complaint);
-      this.ui.form.show(next.geometry);
+      this.form?.show(next.geometry);
     }
     const edited = OPERANDS.some((name) => next.arrays[name] !== before.arrays[name]);
     if (!(relisted || moved || edited)) return; // what this view has just done itself
@@ -224,10 +227,10 @@ class PlayerView {
   #wish(wish) {
     let needed;
     try {
-      needed = shapes(this.#small(geometryOf(wish)));
+      needed = shapes(small(geometryOf(wish), this.model.get("limits")));
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error;
-      this.ui.form.refuse(error.message, this.state.geometry);
+      this.form?.refuse(error.message, this.state.geometry);
       return;
     }
     const { arrays } = this.state;
@@ -238,32 +241,13 @@ class PlayerView {
       weight: refit(arrays.weight, weight),
       grad_output: refit(arrays.grad_output, grad_output),
     });
-    this.ui.form.show(wish);
-  }
-
-  /** Refuses what would be nothing to draw, or too much. @param {Geometry} g */
-  #small(g) {
-    if (!g.N) {
-      throw new GeometryError("the batch is empty, N = 0: the player needs at least one image");
-    }
-    const limits = this.model.get("limits");
-    const cells = Math.max(...Object.values(shapes(g)).map(product));
-    const products = product(shapes(g).grad_output) * g.CG * g.KH * g.KW;
-    if (limits && (cells > limits.cells || products > limits.products)) {
-      const [some, most] = [products, limits.products].map((k) => k.toLocaleString("en"));
-      const [large, largest] = [cells, limits.cells].map((k) => k.toLocaleString("en"));
-      throw new GeometryError(
-        `this has ${some} products and arrays of up to ${large} cells: the player draws up to ` +
-          `${most} products and ${largest} cells; take fewer channels, or a smaller image`,
-      );
-    }
-    return g;
+    this.form?.show(wish);
   }
 
   /** @param {Pick<Preset, "geometry" | Operand>} preset */
   #load({ geometry, x, weight, grad_output }) {
     this.#restart({ geometry, x, weight, grad_output });
-    this.ui.form.show(geometry);
+    this.form?.show(geometry);
   }
 
   // ---- the head ------------------------------------------------------------------------------
@@ -442,14 +426,26 @@ function sameNumbers(preset, { geometry, arrays }) {
   );
 }
 
+/** @type {import("./equip.js").Abilities} */
+const abilities = {
+  kept: KEPT,
+  choices: { target: TARGETS, order: ORDERS },
+  edited: EDITED,
+  code: (get, { program }) => program(get, GRADIENT[/** @type {Target} */ (get("target"))]),
+};
+
 export default {
+  abilities,
   /**
    * Draws the player into `el`; what comes back takes it away again.
-   * @param {{model: Model, el: HTMLElement}} context
+   * @param {import("./equip.js").Context & {model: Model, el: HTMLElement}} context
    */
-  render({ model, el }) {
+  render(context) {
+    const { model, el } = context;
     try {
       const view = new PlayerView(model, el);
+      const furnish = view.guard((tools) => view.furnish(tools.KnobForm));
+      view.undo.push(equip(context, view.ui.tools, abilities, furnish));
       return () => view.destroy();
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);

@@ -4,20 +4,18 @@
 import { drawing, freshId, freshName, h, say } from "./dom.js";
 import { Grid } from "./grid.js";
 import { GRADIENT } from "./words.js";
-import { KnobForm } from "./knobs.js";
 import { Overview, sliceName } from "./overview.js";
 import { groupOfSlice } from "./places.js";
 import { seek, toggle } from "./player.js";
 
-/** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./conv.js").Target} Target */
 /** @typedef {import("./conv.js").Order} Order */
 /** @typedef {import("./places.js").Operand} Operand */
 /** @typedef {import("./places.js").Place} Place */
 /** @typedef {import("./player.js").Head} Head */
 
-const TARGETS = /** @type {Target[]} */ (["weight", "input", "bias"]);
-const ORDERS = /** @type {Order[]} */ (["tap", "position", "kernel"]);
+export const TARGETS = /** @type {Target[]} */ (["weight", "input", "bias"]);
+export const ORDERS = /** @type {Order[]} */ (["tap", "position", "kernel"]);
 /** @type {Record<Operand, string>} */
 const KEYS = { x: "x", weight: "kernel", grad_output: "grad_output" };
 /** @type {Record<Operand, [string, string]>} */
@@ -38,14 +36,13 @@ export const TITLES = {
  * @property {(place: Place, slice: number[]) => void} pin
  * @property {(action: (head: Head) => Head) => void} act
  * @property {(speed: number) => void} speed
- * @property {(wish: Spec) => void} wish
  * @property {(event: KeyboardEvent) => void} key
  */
 
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** @param {Spec} spec @param {Handlers} on */
-export function layout(spec, on) {
+/** @param {Handlers} on */
+export function layout(on) {
   const targets = choice(
     "fill",
     TARGETS.map((target) => [target, GRADIENT[target]]),
@@ -106,8 +103,9 @@ export function layout(spec, on) {
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
   const message = h("p", { class: "cg-message", role: "alert", hidden: true });
   const formulaBox = h("div", { class: "cg-formula", hidden: true });
-  const form = new KnobForm(spec, on.wish);
+  const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
   const controls = transport(on);
+  const tools = h("div", { class: "cg-tools" });
 
   const root = h(
     "section",
@@ -121,8 +119,9 @@ export function layout(spec, on) {
     h(
       "div",
       { class: "cg-more" },
-      h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"), form.el),
+      knobs,
       keysHelp(),
+      tools,
     ),
   );
   root.addEventListener("keydown", on.key);
@@ -144,8 +143,9 @@ export function layout(spec, on) {
     live,
     message,
     formulaBox,
-    form,
+    knobs,
     controls,
+    tools,
   };
 }
 
@@ -292,6 +292,7 @@ export function keysHelp() {
     ["Home End", "to the start or the end"],
     ["arrows in a grid", "from cell to cell"],
     ["Enter", "edit a number; in the gradient: show its formula"],
+    ["Ctrl+Z Ctrl+Y", "take back an edit or a knob, do it again"],
     ["Escape", "leave a number as it was; close the formula"],
   ];
   return h(
