@@ -11,13 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .break_the_gradient import BreakTheGradient
     from .contribution_player import ContributionPlayer
     from .predict import Predict
     from .standalone import save_html
 
-__all__ = ["ContributionPlayer", "Predict", "save_html"]
+__all__ = ["BreakTheGradient", "ContributionPlayer", "Predict", "save_html"]
 
 _HOMES = {
+    "BreakTheGradient": "break_the_gradient",
     "ContributionPlayer": "contribution_player",
     "Predict": "predict",
     "save_html": "standalone",

@@ -7,7 +7,7 @@ import {
   channelOf,
   factors,
   groupOf,
-  range,
+  indices,
   ravel,
   shapes,
   targetShape,
@@ -360,7 +360,7 @@ export function fall(ui, moment) {
 function stepsOfChosen({ list, chosen }) {
   if (!chosen) return [];
   const offset = ravel(chosen, targetShape(list.geometry, list.target));
-  return [...range(0, list.length)].filter((k) => list.t[k] === offset);
+  return indices(list.length).filter((k) => list.t[k] === offset);
 }
 
 /**
