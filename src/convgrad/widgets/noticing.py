@@ -21,7 +21,7 @@ __all__ = ["CHECKS", "Finding", "differs", "findings", "right", "scattered", "wr
 CHECKS = {
     "ones": ("compare, g of ones", "what y.sum().backward() sends"),
     "random": ("compare, random g", "whole numbers from −4 to 4"),
-    "shape": ("shape", "the gradient has its array's"),
+    "shape": ("shape", "must be that of its array"),
     "adjoint": ("adjoint", "⟨g, y⟩ = ⟨gradient, operand⟩"),
     "differences": ("finite difference", "one step, in a random direction"),
 }

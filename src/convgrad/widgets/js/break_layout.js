@@ -1,7 +1,7 @@
 // @ts-check
 // What BreakTheGradient is made of: two gradients side by side, the table of checks, the duel.
 
-import { freshName, h } from "./dom.js";
+import { freshId, freshName, h } from "./dom.js";
 import { Panel, choice } from "./layout.js";
 
 /** @typedef {import("./places.js").Operand} Operand */
@@ -43,8 +43,9 @@ export function breakLayout(on) {
     ],
     on.mode,
   );
-  const select = h("select", { onchange: () => on.mistake(select.value) });
-  const chooser = h("label", { class: "cg-field cg-mistake" }, h("span", {}, "mistake"), select);
+  const id = freshId("mistake");
+  const select = h("select", { id, onchange: () => on.mistake(select.value) });
+  const chooser = h("div", { class: "cg-field cg-mistake" }, h("label", { for: id }, "mistake"), select);
   const sentence = h("p", { class: "cg-caption", "aria-live": "polite" });
 
   const question = h("p", { class: "cg-question" });
