@@ -12,8 +12,10 @@ import pytest
 
 pytest.importorskip("anywidget", reason="the widgets' libraries are not installed")
 
+import convgrad.widgets
 from convgrad import example
 from convgrad.widgets import ContributionPlayer, Predict, save_html
+from convgrad.widgets.base import Explorable
 from convgrad.widgets.page import tools_text
 
 
@@ -124,6 +126,22 @@ def test_a_question_can_be_saved_too(tmp_path: Path) -> None:
     page = read(save_html(question, tmp_path / "q.html"))
     assert payload(page)["state"]["solution"] == 5
     assert list(modules(page)) == [payload(page)["module"]], "it has no use for the tools"
+
+
+WIDGETS = [
+    name
+    for name in convgrad.widgets.__all__
+    if isinstance(getattr(convgrad.widgets, name), type) and name != "Predict"
+]
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_every_widget_can_be_saved(name: str, tmp_path: Path) -> None:
+    widget: Explorable = getattr(convgrad.widgets, name)()
+    page = read(save_html(widget, tmp_path / "w.html"))
+    state = {key for key in widget.get_state() if not key.startswith("_")}
+    assert set(payload(page)["state"]) == state - {"fallback", "layout", "tabbable", "tooltip"}
+    assert payload(page)["module"] in modules(page)
 
 
 HOSTILE = [

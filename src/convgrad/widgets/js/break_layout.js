@@ -3,6 +3,7 @@
 
 import { freshId, freshName, h } from "./dom.js";
 import { Panel, choice } from "./layout.js";
+import { UNDO_KEYS, keysList } from "./transport.js";
 
 /** @typedef {import("./places.js").Operand} Operand */
 /**
@@ -19,6 +20,7 @@ import { Panel, choice } from "./layout.js";
  * @property {() => void} next
  * @property {(event: KeyboardEvent) => void} key
  * @property {HTMLElement} message
+ * @property {HTMLElement} tools
  */
 
 /** @typedef {ReturnType<typeof breakLayout>} Layout */
@@ -119,7 +121,6 @@ export function breakLayout(on) {
     h("div", { class: "cg-operands" }, ...Object.values(operands).map((panel) => panel.el)),
   );
   const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
-  const tools = h("div", { class: "cg-tools" });
   const root = h(
     "section",
     { class: "cg cg-player cg-break", "aria-label": freshName("Break the gradient") },
@@ -140,12 +141,12 @@ export function breakLayout(on) {
     spelled,
     on.message,
     h("div", { class: "cg-scroll" }, checks),
-    h("div", { class: "cg-more" }, numbers, knobs, keysHelp(), tools),
+    h("div", { class: "cg-more" }, numbers, knobs, keysList(KEYS), on.tools),
   );
   root.addEventListener("keydown", on.key);
   return {
     ...{ root, presets, modes, select, chooser, sentence, stage, right, broken, spelled, body },
-    ...{ duel, question, guesses, verdict, reveal, next, score, operands, numbers, knobs, tools },
+    ...{ duel, question, guesses, verdict, reveal, next, score, operands, numbers, knobs },
   };
 }
 
@@ -154,13 +155,5 @@ const KEYS = [
   ["1 … 4", "in the duel: guess"],
   ["arrows in a grid", "from cell to cell"],
   ["Enter", "on a cell: what stands there and what should; on x, w, g: edit"],
-  ["Ctrl+Z Ctrl+Y", "take back an edit or a knob, do it again"],
+  UNDO_KEYS,
 ];
-
-const keysHelp = () =>
-  h(
-    "details",
-    { class: "cg-keys" },
-    h("summary", {}, "keys"),
-    h("dl", {}, ...KEYS.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)])),
-  );

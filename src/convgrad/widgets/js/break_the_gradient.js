@@ -5,7 +5,6 @@ import { GeometryError, geometryOf, ravel, refit, shapes, unravel } from "./conv
 import { attribute, fill, h, say } from "./dom.js";
 import { alike, roundOf, showing } from "./duel.js";
 import { MODES, breakLayout } from "./break_layout.js";
-import { equip } from "./equip.js";
 import { copySpec } from "./knobs.js";
 import { small } from "./limits.js";
 import { right, wrong } from "./mutants.js";
@@ -13,7 +12,7 @@ import { differ, findings, sameShape } from "./noticing.js";
 import { sliceName } from "./overview.js";
 import { OPERANDS, axesOf, product, table } from "./places.js";
 import { clamp } from "./player.js";
-import { Unfinished, View } from "./view.js";
+import { Unfinished, View, widget } from "./view.js";
 import { GRADIENT, formatNumber, subscript } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -76,14 +75,15 @@ class BreakView extends View {
       next: this.guard(() => this.#next()),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
+      tools: this.tools,
     });
     this.ui.numbers.addEventListener("toggle", this.guard(() => this.#drawOperands()));
     this.mount(el, this.ui.root, [...EDITED, ...PLAYED, "complaint"], () => this.#follow());
     this.draw();
   }
 
-  /** The knobs come with the tools. @param {typeof import("./knobs.js").KnobForm} KnobForm */
-  furnish(KnobForm) {
+  /** @param {typeof import("./tools.js")} tools */
+  furnish({ KnobForm }) {
     this.form = new KnobForm(
       this.geometry,
       this.guard((wish) => this.#wish(wish)),
@@ -576,23 +576,4 @@ const abilities = {
   code: (get, { program }) => program(get, ...Object.values(GRADIENT)),
 };
 
-export default {
-  abilities,
-  /**
-   * Draws the widget into `el`; what comes back takes it away again.
-   * @param {import("./equip.js").Context & {model: Model, el: HTMLElement}} context
-   */
-  render(context) {
-    const { model, el } = context;
-    try {
-      const view = new BreakView(model, el);
-      const furnish = view.guard((tools) => view.furnish(tools.KnobForm));
-      view.undo.push(equip(context, view.ui.tools, abilities, furnish));
-      return () => view.destroy();
-    } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
-      el.append(h("p", { class: "cg cg-message", role: "alert" }, `The widget could not start: ${words}`));
-      return () => el.replaceChildren();
-    }
-  },
-};
+export default widget("widget", (model, el) => new BreakView(model, el), abilities);

@@ -13,7 +13,7 @@ import {
   targetShape,
 } from "./conv.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
-import { TITLES, drawnIcon } from "./layout.js";
+import { TITLES } from "./layout.js";
 import { sliceName } from "./overview.js";
 import {
   FACTORS,
@@ -27,7 +27,7 @@ import {
   table,
   unread,
 } from "./places.js";
-import { SPEEDS } from "./player.js";
+import { drawTransport } from "./transport.js";
 import {
   GRADIENT,
   caption,
@@ -282,35 +282,13 @@ function drawSpelled(ui, { list, arrays, head, now }, sums) {
 }
 
 /** @param {Layout} ui @param {Moment} moment */
-function drawControls({ controls }, { list, head, includePadding }) {
-  const { step, length, playing, speed } = head;
+function drawControls({ controls, padSwitch, padLabel }, { list, head, includePadding }) {
   const { geometry: g, target } = list;
-  controls.scrub.max = String(length);
-  controls.scrub.value = String(step);
-  controls.scrub.setAttribute("aria-valuetext", `step ${step} of ${length}`);
-  say(controls.count, `${step} / ${length}`);
-  controls.count.style.minWidth = `${2 * String(length).length + 3}ch`;
-  const label = playing ? "pause" : "play";
-  if (controls.play.getAttribute("aria-label") !== label) {
-    controls.play.setAttribute("aria-label", label);
-    controls.play.title = label;
-    fill(controls.play, drawnIcon(label));
-  }
-  // not `disabled`, which would throw the focus away at either end
-  for (const button of [controls.first, controls.back]) dim(button, step === 0);
-  for (const button of [controls.last, controls.next]) dim(button, step === length);
-  controls.padSwitch.checked = includePadding;
-  controls.padLabel.hidden =
+  drawTransport(controls, head);
+  padSwitch.checked = includePadding;
+  padLabel.hidden =
     target === "bias" || g.padding_mode !== "zeros" || !g.padding.flat().some(Boolean);
-  const speeds = [...new Set([...SPEEDS, speed])].sort((a, b) => a - b);
-  if (controls.speed.childElementCount !== speeds.length || controls.speed.value !== `${speed}`) {
-    fill(controls.speed, ...speeds.map((rate) => h("option", { value: rate }, `${rate} / s`)));
-    controls.speed.value = `${speed}`;
-  }
 }
-
-/** @param {HTMLElement} button @param {boolean} off */
-const dim = (button, off) => attribute(button, "aria-disabled", `${off}`);
 
 // ---- one product falls -----------------------------------------------------------------------
 
