@@ -51,6 +51,7 @@ from convgrad.widgets.page import (
 __all__ = ["FOLDER", "Page", "setup", "static_widget"]
 
 FOLDER = "_widgets"
+AT_ONCE = 2  # displays whose modules are fetched before the page has been read; the others wait
 
 STATE_MIME = "application/vnd.jupyter.widget-state+json"
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
@@ -193,11 +194,11 @@ def add_to_head(
     def address(name: str) -> str:
         return html.escape(context["pathto"](f"{FOLDER}/{name}", resource=True))
 
-    modules = dict.fromkeys(node["model"].module for node in found)
+    modules = dict.fromkeys(node["model"].module for node in found[:AT_ONCE])
     sheets = dict.fromkeys(node["model"].stylesheet for node in found)
     tags = [f'<link rel="stylesheet" href="{address(name)}">' for name in sheets if name]
     tags.append(f"<style>{PAGE_CSS}</style>")
-    # it asks for the modules at once, while the page is still being read
+    # it asks for these modules at once, while the page is still being read
     named = f'data-modules="{html.escape(" ".join(modules))}" data-tools="{tools_name()}"'
     tags.append(f'<script async src="{address(loader_name())}" {named}></script>')
     context["metatags"] = context.get("metatags", "") + "\n".join(tags) + "\n"

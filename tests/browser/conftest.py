@@ -65,14 +65,18 @@ class Visit:
         return self.page
 
     def settle(self) -> None:
-        """Until every widget is mounted or has said that it cannot be."""
+        """Until every widget is mounted or has said that it cannot be; they wait to be near."""
         try:
             self.page.wait_for_function(
-                """() => document.readyState === "complete" &&
-                  [...document.querySelectorAll(".cg-widget")].every((host) =>
-                    host.matches(".cg-mounted") || host.querySelector(":scope > .cg-note"))""",
-                timeout=10_000,
+                """() => {
+                  const waiting = [...document.querySelectorAll(".cg-widget")].find((host) =>
+                    !host.matches(".cg-mounted") && !host.querySelector(":scope > .cg-note"));
+                  waiting?.scrollIntoView({ block: "center", behavior: "instant" });
+                  return document.readyState === "complete" && !waiting;
+                }""",
+                timeout=15_000,
             )
+            self.page.evaluate("() => scrollTo({ top: 0, behavior: 'instant' })")
         except TimeoutError:
             self.assert_clean()
             raise AssertionError("a widget was neither mounted nor did it say why") from None

@@ -63,7 +63,8 @@ def test_a_link_brings_back_geometry_numbers_target_order_and_step(tab, player, 
     link = copied(player, "copy link")
     assert len(fragment(player.page)) < 160, "short enough for a chat"
 
-    other = Player(visit().goto(link))
+    other = Player(visit().goto(link, settle=False))
+    expect(other.button("copy link")).to_be_visible()
     assert other.step == (23, player.step[1])
     assert other.root.locator(".cg-spelled").inner_text() == spelled
     assert {name: other.numbers(name).tolist() for name in shown} == shown
@@ -106,7 +107,7 @@ def test_each_widget_of_a_page_has_its_own_part(visit):
     for k, step in enumerate((3, 5)):
         players.nth(k).get_by_role("slider", name="step").fill(str(step))
     view.wait_for_function("() => (location.hash.match(/step=/g) ?? []).length === 2")
-    again = visit().goto(view.url)
+    again = visit().goto(view.url, settle=False)
     for k, step in enumerate((3, 5)):
         expect(again.locator(".cg-player").nth(k).locator("output")).to_contain_text(f"{step} / ")
 

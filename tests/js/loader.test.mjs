@@ -64,7 +64,7 @@ function display(model, payload) {
 
 /** @param {any[]} hosts @returns {any} */
 const pageOf = (hosts) => ({ querySelectorAll: () => hosts });
-const atOnce = { near: () => true, idle: () => Promise.resolve() };
+const atOnce = { near: () => true };
 
 /** @param {any} host */
 const live = (host) => host.children.find((/** @type {Fake} */ child) => child.className === "cg-live");
@@ -307,16 +307,38 @@ describe("mountAll", () => {
     }
   });
 
-  test("what is in sight comes first, the rest one by one when there is time", async () => {
+  test("what is in sight comes first, the rest when the reader comes near", async () => {
     const order = /** @type {string[]} */ ([]);
-    const payload = (/** @type {string} */ name) => ({ module: "m.js", state: { name } });
+    const payload = (/** @type {string} */ name) => ({ module: `${name}.js`, state: { name } });
     const hosts = ["far", "near", "farther"].map((name, k) => display(`w${k}`, payload(name)));
     const widget = { render: (/** @type {any} */ { model }) => void order.push(model.get("name")) };
-    await mountAll(pageOf(hosts), async () => ({ default: widget }), {
+    const load = mock.fn(async () => ({ default: widget }));
+    /** @type {Map<any, (value?: unknown) => void>} */
+    const arrive = new Map();
+    const all = mountAll(pageOf(hosts), load, {
       near: (host) => host === hosts[1],
-      idle: async () => void order.push("idle"),
+      approach: (host) => new Promise((done) => arrive.set(host, done)),
     });
-    assert.deepEqual(order, ["near", "idle", "far", "idle", "farther"]);
+    const settled = () => new Promise((done) => setTimeout(done, 5));
+    await settled();
+    assert.deepEqual(order, ["near"]);
+    assert.equal(load.mock.callCount(), 1, "nothing is fetched for what is far away");
+    arrive.get(hosts[2])?.();
+    await settled();
+    assert.deepEqual(order, ["near", "farther"]);
+    arrive.get(hosts[0])?.();
+    await all;
+    assert.deepEqual(order, ["near", "farther", "far"]);
+  });
+
+  test("a model that is shown near and far is the same one", async () => {
+    const hosts = [display("w1", { module: "counter.js", state: { n: 1 } }), display("w1")];
+    await mountAll(pageOf(hosts), async () => counter, {
+      near: (host) => host === hosts[1],
+      approach: async () => {},
+    });
+    live(hosts[0]).press();
+    assert.deepEqual(hosts.map((host) => live(host).textContent), ["n is 2", "n is 2"]);
   });
 
   /** @param {() => Promise<any>} tools @param {object} [abilities] */
@@ -353,6 +375,16 @@ describe("mountAll", () => {
       const { host, seen } = await mountWith(async () => ({ restore: () => "broken, sorry" }));
       assert.equal(seen[0][0], 1);
       assert.equal(note(host).textContent, "broken, sorry");
+    });
+
+    test("a widget far down the page starts at once when the reader has come for it", async () => {
+      Object.assign(globalThis, { location: { hash: "#cg1&w2.n=5" } });
+      const hosts = ["w1", "w2", "w22"].map((name) => display(name, { module: "m.js", state: {} }));
+      const load = async () => ({ default: { render() {} } });
+      const never = () => new Promise(() => {});
+      void mountAll(pageOf(hosts), load, { near: () => false, approach: never });
+      await new Promise((done) => setTimeout(done, 5));
+      assert.deepEqual(hosts.map((host) => host.classes.has("cg-mounted")), [false, true, false]);
     });
 
     test("without the tools the widget starts all the same", async () => {

@@ -1,7 +1,8 @@
 // @ts-check
 // The static page's loader, a classic asynchronous script in the head of pages with widgets.  It
-// stands in the folder of the modules, fetches those that its tag names while the page is still
-// being read, and mounts the widgets as soon as the page has been: before deferred scripts run.
+// stands in the folder of the modules, fetches those that its tag names (of the page's first
+// widgets) while the page is still being read, and mounts the widgets as soon as the page has been:
+// before deferred scripts run.
 // In a page of one file it stands in the page, and so do the modules.
 
 import { mountAll } from "./static_page.js";

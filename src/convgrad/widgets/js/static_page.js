@@ -164,7 +164,7 @@ function note(host, sentence) {
 }
 
 /**
- * A model from the script in its display, its module on the way.
+ * A model from the script in its display; its module is fetched when the first display is shown.
  * @param {Element} script
  * @param {(module: string) => Promise<any>} load
  * @param {string} name
@@ -174,35 +174,46 @@ function start(script, load, name, tools) {
   const model = new Model({});
   /** @type {Extras} */
   const extras = { tools };
-  const started = Promise.resolve().then(async () => {
+  /** @type {Promise<Widget> | undefined} */
+  let started;
+  const read = Promise.resolve().then(() => {
     /** @type {Payload} */
     const { module, state } = JSON.parse(String(script.textContent));
-    const face = model.face(script);
-    face.set(state);
+    model.face(script).set(state);
     extras.page = { name, base: state };
-    const widget = await widgetOf(load(module), model);
+    return module;
+  });
+  read.catch(() => {}); // mount() says it, at every display
+  const begin = async () => {
+    const widget = await widgetOf(load(await read), model);
     // before it is drawn, so that nothing jumps
-    if (tools && widget.abilities && FRAGMENT.test(globalThis.location?.hash)) {
+    if (tools && extras.page && widget.abilities && FRAGMENT.test(address())) {
       const { restore } = await tools().catch(() => ({ restore: () => "" }));
-      extras.word = restore(face, extras.page, widget.abilities);
+      extras.word = restore(model.face(script), extras.page, widget.abilities);
     }
     return widget;
-  });
-  started.catch(() => {}); // mount() says it, at every display
-  return { model, started, extras };
+  };
+  const widget = () => (started ??= begin());
+  return { model, widget, extras };
 }
 
 /** A page's address that says how its widgets stand; address.js reads it. */
 const FRAGMENT = /^#cg\d/;
+const address = () => globalThis.location?.hash ?? "";
+
+/** Whether the reader has come for this widget. @param {Element} host */
+const isMeant = (host) =>
+  FRAGMENT.test(address()) && address().includes(`&${host.getAttribute("data-model")}.`);
 
 /**
- * Mount every widget of the page: those in sight at once, the others one by one when there is time.
+ * Mount every widget of the page: those in sight at once, the others when the reader comes near,
+ * so that nobody waits for what nobody looks at.
  * @param {ParentNode} page
  * @param {(module: string) => Promise<any>} load
- * @param {{near?: (host: Element) => boolean, idle?: () => Promise<unknown>, tools?: Tools}} [how]
+ * @param {{near?: (host: Element) => boolean, approach?: (host: Element) => Promise<unknown>, tools?: Tools}} [how]
  */
-export async function mountAll(page, load, { near = inSight, idle = nextIdle, tools } = {}) {
-  /** @type {Map<string | null, {model: Model, started: Promise<Widget>, extras: Extras}>} */
+export async function mountAll(page, load, { near = inSight, approach = comesNear, tools } = {}) {
+  /** @type {Map<string | null, {model: Model, widget: () => Promise<Widget>, extras: Extras}>} */
   const models = new Map();
   const hosts = [...page.querySelectorAll(".cg-widget")];
   for (const host of hosts) {
@@ -213,14 +224,12 @@ export async function mountAll(page, load, { near = inSight, idle = nextIdle, to
   const show = (/** @type {Element} */ host) => {
     const known = models.get(host.getAttribute("data-model"));
     const lost = () => Promise.reject(new Error("its state is not in the page"));
-    return mount(host, known?.started ?? lost(), known?.model ?? new Model({}), known?.extras);
+    return mount(host, (known?.widget ?? lost)(), known?.model ?? new Model({}), known?.extras);
   };
-  const first = hosts.filter(near);
+  const first = hosts.filter((host) => near(host) || isMeant(host));
   await Promise.all(first.map(show));
-  for (const host of hosts.filter((each) => !first.includes(each))) {
-    await idle();
-    await show(host);
-  }
+  const others = hosts.filter((each) => !first.includes(each));
+  await Promise.all(others.map((host) => approach(host).then(() => show(host))));
 }
 
 /** Within one screen of what the reader sees. @param {Element} host */
@@ -229,9 +238,17 @@ function inSight(host) {
   return top < 2 * innerHeight && bottom > -innerHeight;
 }
 
-/** Safari has no requestIdleCallback. */
-const nextIdle = () =>
+/** When it is within one screen of what the reader sees; old browsers do not wait. @param {Element} host */
+const comesNear = (host) =>
   new Promise((done) => {
-    if ("requestIdleCallback" in globalThis) requestIdleCallback(done, { timeout: 300 });
-    else setTimeout(done, 1);
+    if (!("IntersectionObserver" in globalThis)) return setTimeout(done, 1);
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        observer.disconnect();
+        done(undefined);
+      },
+      { rootMargin: "100% 0px" },
+    );
+    observer.observe(host);
   });
