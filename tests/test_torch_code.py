@@ -166,6 +166,31 @@ def test_every_number_is_written_in_full(node: Any) -> None:
     assert np.ravel(ast.literal_eval(literal)).tolist() == numbers
 
 
+def test_a_bias_is_added_and_gets_its_gradient(node: Any) -> None:
+    g = ConvGeometry(N=2, C=2, H=4, W=3, O=4, KH=2, KW=2, groups=2, padding=((1, 0), (0, 1)))
+    rng = np.random.default_rng(6)
+    case = {
+        "geometry": g,
+        "x": integers(rng, g.x_shape),
+        "weight": integers(rng, g.weight_shape),
+        "bias": integers(rng, g.bias_shape),
+    }
+    y = loops.forward(case["x"], case["weight"], g) + case["bias"][:, None, None]
+    grad_output = integers(rng, g.output_shape)
+    forward, backward = write(
+        node,
+        [
+            {**case, "show": ["y"]},
+            {**case, "grad_output": grad_output, "show": ["y", "grad_bias"]},
+        ],
+    )
+    names, _ = execute(forward)
+    np.testing.assert_array_equal(names["y"].numpy(), y)
+    assert "grad" not in forward
+    names, _ = execute(backward)
+    np.testing.assert_array_equal(names["bias"].grad.numpy(), loops.grad_bias(grad_output, g))
+
+
 def test_a_large_array_is_printed_whole(node: Any) -> None:
     g = ConvGeometry(C=4, H=17, W=17, O=2, KH=3, KW=3, padding=1)
     rng = np.random.default_rng(2)

@@ -44,8 +44,8 @@ export function restore(model, { name, base }, { kept, choices }) {
 /** Throws where a state is no convolution, or none that can be drawn. @param {State} state @param {any} limits */
 function check(state, limits) {
   if (!state.geometry) return;
-  const needed = shapes(small(geometryOf(state.geometry), limits, "widget"));
-  for (const [name, shape] of Object.entries(needed)) {
+  const g = small(geometryOf(state.geometry), limits, "widget");
+  for (const [name, shape] of Object.entries({ ...shapes(g), bias: [g.O] })) {
     if (name in state && `${state[name].shape}` !== `${shape}`) {
       throw new BrokenLink(`${name} has another size in it than its convolution`);
     }

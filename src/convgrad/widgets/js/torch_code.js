@@ -66,14 +66,16 @@ export function convolve({ stride, padding, dilation, groups, padding_mode }, bi
  * @param {Spec} what.geometry
  * @param {Tensor} what.x
  * @param {Tensor} what.weight
- * @param {Tensor} what.grad_output
+ * @param {Tensor} [what.grad_output]  needed for the gradients
+ * @param {Tensor} [what.bias]  left out, it is added where its gradient is shown, as zeros
  * @param {Shown[]} what.show
  * @param {string} [what.note]  a comment at the end
  */
-export function torchCode({ geometry, x, weight, grad_output, show, note }) {
-  const bias = show.includes("grad_bias");
+export function torchCode({ geometry, x, weight, grad_output, bias, show, note }) {
   const backward = show.some((name) => name !== "y");
-  const arrays = [x, weight, grad_output];
+  const noBias = `bias = torch.zeros(${geometry.O}, dtype=torch.float64, requires_grad=True)`;
+  const biasLines = bias ? [tensor("bias", bias, backward)] : show.includes("grad_bias") ? [noBias] : [];
+  const arrays = [x, weight, grad_output, bias].filter((array) => array !== undefined);
   const broken = arrays.some(({ data }) => Array.from(data).some((k) => !Number.isInteger(k)));
   const options = [
     broken && "precision=6",
@@ -86,10 +88,10 @@ export function torchCode({ geometry, x, weight, grad_output, show, note }) {
     "",
     tensor("x", x, backward),
     tensor("weight", weight, backward),
-    ...(bias ? [`bias = torch.zeros(${geometry.O}, dtype=torch.float64, requires_grad=True)`] : []),
-    ...(backward ? [tensor("grad_output", grad_output)] : []),
+    ...biasLines,
+    ...(backward && grad_output ? [tensor("grad_output", grad_output)] : []),
     "",
-    ...convolve(geometry, bias),
+    ...convolve(geometry, biasLines.length > 0),
     ...(backward ? ["y.backward(grad_output)"] : []),
     ...show.map((name) => `print(${KEPT_IN[name]})${name === "y" ? "" : `  # ${name}`}`),
     ...(note ? [`# ${note}`] : []),
@@ -107,5 +109,6 @@ export const program = (get, ...show) =>
     x: get("x"),
     weight: get("weight"),
     grad_output: get("grad_output"),
+    bias: get("bias"),
     show: /** @type {Shown[]} */ (show),
   });
