@@ -15,10 +15,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from convgrad.widgets import page as widget_page
+
 pytest.importorskip("sphinx", reason="the book's tools are not installed")
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTENSIONS = ROOT / "book" / "_ext"
+WHERE = [str(EXTENSIONS), str(ROOT / "src")]  # what a build of its own process imports from
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +69,9 @@ def test_a_lost_output_is_a_warning(extension, monkeypatch):
 # ---- the steps ------------------------------------------------------------------------------
 
 
-def test_a_model_keeps_its_own_state_and_names_its_files(extension):
+def test_a_model_keeps_its_own_state_and_names_its_files():
     files = {}
-    model = extension.model_of(entry(n=3, rows=[[1]]), files)
+    model = widget_page.model_of(entry(n=3, rows=[[1]]), files)
     assert model.state == {"n": 3, "rows": [[1]]}
     assert model.fallback == "<p>three</p>"
     assert re.fullmatch(r"big_counter-[0-9a-f]{8}\.js", model.module)
@@ -110,20 +113,20 @@ def test_layouts_are_dropped_and_other_widgets_refused_with_a_reason(extension):
     assert "keeps bytes in pixels" in refused["4"]
 
 
-def test_markup_holds_fallback_and_state_once(extension):
-    model = extension.model_of(entry(n=3), {})
-    first, second = (extension.markup("w1", model, first) for first in (True, False))
+def test_markup_holds_fallback_and_state_once():
+    model = widget_page.model_of(entry(n=3), {})
+    first, second = (widget_page.markup("w1", model, first) for first in (True, False))
     payload = re.search(r'<script type="application/json">(.*?)</script>', first)[1]
     assert json.loads(payload) == {"module": model.module, "state": {"n": 3}}
     assert "<script" not in second
     for html in (first, second):
         assert html.startswith('<div class="cg-widget" data-model="w1">')
         assert html.count("<p>three</p>") == 1
-        assert extension.NO_SCRIPT in html
+        assert widget_page.NO_SCRIPT in html
 
 
 @pytest.mark.parametrize("text", ["</script><b>", "<!-- <script>", "a < b", "“−”"])
-def test_state_cannot_close_its_script(extension, text):
+def test_state_cannot_close_its_script(text):
     class Reader(HTMLParser):
         inside, found, others = False, "", ()
 
@@ -139,7 +142,7 @@ def test_state_cannot_close_its_script(extension, text):
                 self.found += data
 
     reader = Reader()
-    reader.feed(extension.markup("w1", extension.model_of(entry(text=text), {}), first=True))
+    reader.feed(widget_page.markup("w1", widget_page.model_of(entry(text=text), {}), first=True))
     assert json.loads(reader.found)["state"]["text"] == text
     assert "b" not in reader.others
 
@@ -208,7 +211,7 @@ def build(source: Path, out: Path) -> subprocess.CompletedProcess[str]:
     """One strict build, in a process of its own as Sphinx wants it."""
     return subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "-d", out / "doctrees", source, out / "html"],
-        env={**os.environ, "PYTHONPATH": str(EXTENSIONS), "NO_COLOR": "1"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(WHERE), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -244,7 +247,10 @@ def test_a_page_with_widgets(site):
     modules = re.search(r'data-modules="([^"]+)"', head)[1].split()
     assert [json.loads(each)["module"] for each in payloads] == modules * 2
     assert (folder / modules[0]).read_text("utf-8") == "export default { render() {} }"
-    assert (folder / modules[0].replace(".js", ".packed.js")).is_file()
+    (tools,) = re.findall(r'data-tools="([^"]+)"', head)
+    assert (folder / tools).read_text("utf-8") == widget_page.tools_text()
+    for name in (modules[0], tools):
+        assert (folder / name.replace(".js", ".packed.js")).is_file()
 
 
 def test_nothing_of_the_notebook_machinery_is_left(site):

@@ -17,7 +17,15 @@ import { build } from "esbuild";
 
 import { paletteCss } from "../src/convgrad/widgets/js/colors.js";
 
-const ENTRIES = ["contribution_player", "predict", "sliding_window", "geometry_explorer", "loader"];
+const ENTRIES = [
+  "contribution_player",
+  "predict",
+  "sliding_window",
+  "geometry_explorer",
+  "break_the_gradient",
+  "tools",
+  "loader",
+];
 const BUDGET = 40_000; // bytes a script, minified
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));

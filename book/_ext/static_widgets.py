@@ -9,7 +9,7 @@ html-manager.  This extension turns all of that into
   (a picture that needs no JavaScript, and the one that is printed) and, at a model's first
   display, its state without the dead weight;
 * one file for each module and stylesheet, ``_widgets/<name>-<hash>.js`` beside the pages (under
-  ``_static`` Sphinx and the theme would put it on every page);
+  ``_static`` Sphinx and the theme would put it on every page), and one for what all widgets share;
 * one small loader on the pages that have widgets, and nothing on the others.
 
 Models are numbered in the order in which the page shows them, so two builds give the same page.
@@ -19,18 +19,17 @@ Nothing is to be set in ``_config.yml`` but the extension itself:
       local_extensions:
         static_widgets: book/_ext
 
-The loader is ``convgrad/widgets/js/loader.js``; it says how a module is found and started.
+What a widget is in such a page stands in ``convgrad/widgets/page.py``; the loader,
+``convgrad/widgets/js/loader.js``, says how a module is found and started.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,17 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
-__all__ = ["FOLDER", "Model", "Page", "markup", "model_of", "setup", "static_widget"]
+from convgrad.widgets.page import (
+    PAGE_CSS,
+    Model,
+    file_name,
+    loader_text,
+    markup,
+    model_of,
+    tools_text,
+)
+
+__all__ = ["FOLDER", "Page", "setup", "static_widget"]
 
 FOLDER = "_widgets"
 AT_ONCE = 2  # displays whose modules are fetched before the page has been read; the others wait
@@ -50,43 +59,7 @@ VIEW_SCRIPT = re.compile(
     rf'\s*<script type="{re.escape(VIEW_MIME)}">(?P<view>.*)</script>\s*', re.DOTALL
 )
 
-# What the notebook needs of a model and the page does not: how JupyterLab finds the module, the
-# box around it, the module itself (a file of its own) and the fallback (in the page already).
-DEAD_WEIGHT = {
-    *("layout", "tabbable", "tooltip", "fallback"),
-    *("_anywidget_id", "_css", "_dom_classes", "_esm", "_view_count"),
-    *("_model_module", "_model_module_version", "_model_name"),
-    *("_view_module", "_view_module_version", "_view_name"),
-}
-
-# The live widget stands before its fallback.  On paper the fallback is shown; the live one then
-# keeps a place of no size instead of vanishing, because patterns of an SVG that is not displayed
-# are lost to every other SVG that names them.
-PAGE_CSS = (
-    ".cg-widget{position:relative;margin:1.5rem 0}"
-    ".cg-widget.cg-mounted>.cg-fallback{display:none}"
-    ".cg-widget>.cg-note,.cg-fallback>noscript>.cg-note{"
-    "margin:.75rem 0 0;color:var(--cg-muted,inherit);font:.875rem/1.4 system-ui,sans-serif}"
-    "@media print{"
-    ".cg-widget>.cg-live{position:absolute;width:0;height:0;overflow:hidden;visibility:hidden}"
-    ".cg-widget.cg-mounted>.cg-fallback{display:block}"
-    ".cg-widget{break-inside:avoid}"
-    ".cg-widget>.cg-note,.cg-fallback>noscript{display:none}}"
-)
-
-NO_SCRIPT = "Switch JavaScript on to work with this in the page."
-
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Model:
-    """One widget as the page needs it: which files it uses, what it knows, what stands for it."""
-
-    module: str  # file name of the module in FOLDER
-    stylesheet: str | None
-    state: dict[str, Any]
-    fallback: str
 
 
 @dataclass
@@ -108,42 +81,6 @@ class static_widget(nodes.General, nodes.Element):
 # ---- from the kernel's state to a Page ------------------------------------------------------
 
 
-def file_name(anywidget_id: str, text: str, suffix: str) -> str:
-    """``convgrad.widgets.player.ContributionPlayer`` → ``contribution_player-1a2b3c4d.js``.
-
-    The hash is the text's, so a browser never keeps an old file for a new page.
-    """
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", anywidget_id.rsplit(".", 1)[-1]).lower()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return f"{words}-{digest}{suffix}"
-
-
-def model_of(entry: dict[str, Any], files: dict[str, str]) -> Model:
-    """What the page needs of one entry of the widget state; its texts are added to `files`.
-
-    Raises ValueError, with a sentence, for a widget that cannot live without a kernel.
-    """
-    state = entry["state"]
-    if entry["model_name"] != "AnyModel":
-        raise ValueError(f"{entry['model_name']} is no anywidget: it needs a kernel")
-    identity = state.get("_anywidget_id", "widget")
-    if entry.get("buffers"):
-        names = ", ".join(".".join(map(str, each["path"])) for each in entry["buffers"])
-        raise ValueError(f"{identity} keeps bytes in {names}: send lists of numbers instead")
-
-    def keep(text: str, suffix: str) -> str:
-        name = file_name(identity, text, suffix)
-        files[name] = text
-        return name
-
-    return Model(
-        module=keep(state["_esm"], ".js"),
-        stylesheet=keep(state["_css"], ".css") if state.get("_css", "").strip() else None,
-        state={name: value for name, value in state.items() if name not in DEAD_WEIGHT},
-        fallback=state.get("fallback", ""),
-    )
-
-
 def read_page(widget_state: dict[str, Any]) -> tuple[Page, dict[str, str]]:
     """The page of one notebook's widget state, and why other models cannot be on it."""
     page, refused = Page(), {}
@@ -157,36 +94,15 @@ def read_page(widget_state: dict[str, Any]) -> tuple[Page, dict[str, str]]:
     return page, refused
 
 
-# ---- from a Page to HTML --------------------------------------------------------------------
-
-
-def script_json(value: Any) -> str:
-    """JSON that can stand inside a script element: no ``<`` can close it."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-def markup(name: str, model: Model, first: bool) -> str:
-    """The HTML of one display; the state goes with the first display of a model."""
-    parts = [f'<div class="cg-widget" data-model="{html.escape(name)}">']
-    parts.append(f'<div class="cg-fallback">{model.fallback}')
-    parts.append(f'<noscript><p class="cg-note">{NO_SCRIPT}</p></noscript></div>')
-    if first:
-        payload = script_json({"module": model.module, "state": model.state})
-        parts.append(f'<script type="application/json">{payload}</script>')
-    parts.append("</div>\n")
-    return "".join(parts)
-
-
-def loader_text() -> str:
-    """The bundled loader as a classic script, which also runs from ``file://``."""
-    bundle = resources.files("convgrad").joinpath("widgets", "static", "loader.js")
-    # a function around it: the names of a classic script would be everybody's
-    return f'(()=>{{"use strict";{bundle.read_text(encoding="utf-8").strip()}}})();\n'
+# ---- the files of a page ----------------------------------------------------------------------
 
 
 def loader_name() -> str:
     return file_name("loader", loader_text(), ".js")
+
+
+def tools_name() -> str:
+    return file_name("tools", tools_text(), ".js")
 
 
 def packed(text: str) -> str:
@@ -283,7 +199,7 @@ def add_to_head(
     tags = [f'<link rel="stylesheet" href="{address(name)}">' for name in sheets if name]
     tags.append(f"<style>{PAGE_CSS}</style>")
     # it asks for these modules at once, while the page is still being read
-    named = f'data-modules="{html.escape(" ".join(modules))}"'
+    named = f'data-modules="{html.escape(" ".join(modules))}" data-tools="{tools_name()}"'
     tags.append(f'<script async src="{address(loader_name())}" {named}></script>')
     context["metatags"] = context.get("metatags", "") + "\n".join(tags) + "\n"
 
@@ -295,6 +211,8 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     files: dict[str, str] = {}
     for metadata in getattr(app.env, "nb_metadata", {}).values():
         files.update(metadata.get("static_widgets", Page()).files)
+    if files:
+        files[tools_name()] = tools_text()
     modules = [name for name in files if name.endswith(".js")]
     files.update({f"{name.removesuffix('.js')}.packed.js": packed(files[name]) for name in modules})
     if files:
@@ -331,4 +249,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(MissOutputs)
     app.connect("html-page-context", add_to_head)
     app.connect("build-finished", write_files)
-    return {"version": "1", "env_version": 1, "parallel_read_safe": True}
+    return {"version": "2", "env_version": 2, "parallel_read_safe": True}

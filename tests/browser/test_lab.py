@@ -136,6 +136,20 @@ def test_an_edit_reaches_python_and_back(browser: Browser, jupyter: Lab):
         run(page, cells.nth(2))
         expect(grid.locator('[data-row="0"][data-col="1"]')).to_have_text("77")
         expect(grid.locator('[data-row="0"][data-col="0"]')).to_have_text("42")
+
+        # the tools have come with the model: both edits are taken back, in Python too
+        undo = widget.get_by_role("button", name="undo", exact=True)
+        undo.click()
+        expect(grid.locator('[data-row="0"][data-col="1"]')).to_have_text("2")
+        undo.click()
+        wait_for(
+            lambda: "Python has 1.0" in output_of(page, cells.nth(1)),
+            "Python to have the first number back",
+            seconds=30,
+        )
+        # the address is the notebook's, so there is no link to copy; there is PyTorch code
+        expect(widget.get_by_role("button", name="copy as PyTorch code")).to_be_visible()
+        expect(widget.get_by_role("button", name="copy link")).to_have_count(0)
     finally:
         page.close()
 

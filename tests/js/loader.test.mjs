@@ -340,4 +340,65 @@ describe("mountAll", () => {
     live(hosts[0]).press();
     assert.deepEqual(hosts.map((host) => live(host).textContent), ["n is 2", "n is 2"]);
   });
+
+  /** @param {() => Promise<any>} tools @param {object} [abilities] */
+  async function mountWith(tools, abilities = { kept: ["n"], edited: [] }) {
+    const seen = /** @type {any[]} */ ([]);
+    const render = (/** @type {any} */ context) => void seen.push([context.model.get("n"), context]);
+    const host = display("w1", { module: "m.js", state: { n: 1 } });
+    await mountAll(pageOf([host]), async () => ({ default: { abilities, render } }), { ...atOnce, tools });
+    return { host, seen };
+  }
+
+  test("a widget is told its name, the page's own state and the way to the shared tools", async () => {
+    const tools = mock.fn(async () => ({}));
+    const { seen } = await mountWith(tools);
+    const [[, context]] = seen;
+    assert.deepEqual(context.page, { name: "w1", base: { n: 1 } });
+    assert.equal(context.tools, tools);
+    assert.equal(tools.mock.callCount(), 0, "nothing is fetched that nobody asked for");
+  });
+
+  describe("with a link to a widget's state", () => {
+    beforeEach(() => Object.assign(globalThis, { location: { hash: "#cg1&w1.n=5" } }));
+    afterEach(() => Reflect.deleteProperty(globalThis, "location"));
+
+    test("the state is there before anything is drawn", async () => {
+      const restore = (/** @type {any} */ model) => (model.set("n", 5), "");
+      const { host, seen } = await mountWith(async () => ({ restore }));
+      assert.equal(seen[0][0], 5);
+      assert.equal(seen[0][1].page.base.n, 1, "and the page's own is still known");
+      assert.equal(note(host), undefined);
+    });
+
+    test("one that cannot be followed is answered in a sentence", async () => {
+      const { host, seen } = await mountWith(async () => ({ restore: () => "broken, sorry" }));
+      assert.equal(seen[0][0], 1);
+      assert.equal(note(host).textContent, "broken, sorry");
+    });
+
+    test("a widget far down the page starts at once when the reader has come for it", async () => {
+      Object.assign(globalThis, { location: { hash: "#cg1&w2.n=5" } });
+      const hosts = ["w1", "w2", "w22"].map((name) => display(name, { module: "m.js", state: {} }));
+      const load = async () => ({ default: { render() {} } });
+      const never = () => new Promise(() => {});
+      void mountAll(pageOf(hosts), load, { near: () => false, approach: never });
+      await new Promise((done) => setTimeout(done, 5));
+      assert.deepEqual(hosts.map((host) => host.classes.has("cg-mounted")), [false, true, false]);
+    });
+
+    test("without the tools the widget starts all the same", async () => {
+      const { host } = await mountWith(() => Promise.reject(new Error("gone")));
+      assert.ok(host.classes.has("cg-mounted"));
+    });
+
+    test("a widget that keeps nothing in links is left alone", async () => {
+      const restore = mock.fn();
+      const host = display("w1", { module: "m.js", state: { n: 1 } });
+      const load = async () => ({ default: { render() {} } });
+      const tools = /** @type {any} */ (async () => ({ restore }));
+      await mountAll(pageOf([host]), load, { ...atOnce, tools });
+      assert.equal(restore.mock.callCount(), 0);
+    });
+  });
 });

@@ -1,6 +1,7 @@
 """The explorables: one class a widget, drawn by JavaScript, checked by Python.
 
-They work with a live kernel (JupyterLab, Notebook, VS Code) and in a static page without one.
+They work with a live kernel (JupyterLab, Notebook, VS Code) and in a static page without one;
+:func:`save_html` writes any of them into a page of its own.
 Each is imported when it is first asked for, so that importing this package needs NumPy alone.
 """
 
@@ -10,18 +11,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .break_the_gradient import BreakTheGradient
     from .contribution_player import ContributionPlayer
     from .geometry_explorer import GeometryExplorer
     from .predict import Predict
     from .sliding_window import SlidingWindow
+    from .standalone import save_html
 
-__all__ = ["ContributionPlayer", "GeometryExplorer", "Predict", "SlidingWindow"]
+__all__ = [
+    "BreakTheGradient",
+    "ContributionPlayer",
+    "GeometryExplorer",
+    "Predict",
+    "SlidingWindow",
+    "save_html",
+]
 
 _HOMES = {
+    "BreakTheGradient": "break_the_gradient",
     "ContributionPlayer": "contribution_player",
     "GeometryExplorer": "geometry_explorer",
     "Predict": "predict",
     "SlidingWindow": "sliding_window",
+    "save_html": "standalone",
 }
 
 

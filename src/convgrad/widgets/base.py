@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,8 @@ from ..geometry import ConvGeometry, GeometryError, ShapeError
 with needs("widgets", "convgrad.widgets"):
     import anywidget
     import traitlets
+
+from .page import STATIC, tools_text
 
 __all__ = [
     "Array",
@@ -32,8 +33,6 @@ __all__ = [
     "traitlets",
     "wire",
 ]
-
-STATIC = Path(__file__).parent / "static"
 
 
 class Refused(ValueError, traitlets.TraitError):
@@ -150,9 +149,13 @@ class Explorable(anywidget.AnyWidget):
     ``fallback`` is a piece of HTML that says the same without JavaScript: the book puts it into
     the page, where it is read on paper and until (or in case) no script runs.
     ``complaint`` is a sentence about the last change that was refused.
+    ``_tools`` is the module with what all widgets can (undo, links, PyTorch code); in a page
+    without a kernel it is a file of the page.  A widget without them says ``_equipped = False``.
     """
 
     _bundle: ClassVar[str]
+    _equipped: ClassVar[bool] = True
+    _tools = traitlets.Unicode().tag(sync=True)
     fallback = traitlets.Unicode("").tag(sync=True)
     complaint = traitlets.Unicode("").tag(sync=True)
 
@@ -164,6 +167,13 @@ class Explorable(anywidget.AnyWidget):
             if style.exists():
                 cls._css = style
         super().__init_subclass__(**kwargs)
+
+    @traitlets.default("_tools")
+    def _read_tools(self) -> str:
+        return tools_text() if self._equipped else ""
+
+    def _write_fallback(self, change: Any = None) -> None:
+        """Bring ``fallback`` up to what the widget shows; for those whose fallback changes."""
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take an update from the browser: as a whole, or not at all and with a sentence back."""

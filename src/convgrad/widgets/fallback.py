@@ -224,7 +224,7 @@ def _live_height(geometry: ConvGeometry, target: str, order: str, *, narrow: boo
         else:
             operands = sum(used) + 43 * (len(used) - 1) + 31 * (3 - len(used))
         share = (panel(g.H, (1, g.O), above=border) + 43) * alone
-        return 374 + operands + share + result + (21 + 32 * (g.padding_mode == "zeros")) * padded
+        return 406 + operands + share + result + (21 + 32 * (g.padding_mode == "zeros")) * padded
     idle = 26 + 23 * sliced + 36 * (g.KH if target == "weight" else g.H + border) + 3 + 23
     return 279 + max(*used, idle) + result + 23 * padded
 
@@ -405,9 +405,12 @@ def style() -> str:
         ".cg-fallback b,.cg-fallback i{font-style:normal;color:var(--hue)}"
         f".cg-fallback .padding{{--hue:{_color('padding')}}}"
         # the live widget comes: keep its room; where none comes, keep none
-        "@media screen and (scripting:enabled){figure.cg-fallback{min-height:var(--wide)}}"
+        "@media screen and (scripting:enabled){figure.cg-fallback"
+        "{min-height:var(--wide);max-height:var(--wide);overflow-y:auto}"
+        # nobody came after all: all of it
+        ".cg-widget:has(>.cg-note) figure.cg-fallback{max-height:none}}"
         "@media screen and (scripting:enabled) and (max-width:650px)"
-        "{figure.cg-fallback{min-height:var(--narrow)}}"
+        "{figure.cg-fallback{min-height:var(--narrow);max-height:var(--narrow)}}"
         # on a telephone numbers that can be read, in a drawing that is moved by hand
         "@media screen and (max-width:650px)"
         "{figure.cg-fallback{overflow-x:auto}.cg-fallback svg{max-width:none}}</style>"

@@ -146,6 +146,7 @@ class Predict(Explorable):
     """
 
     _bundle = "predict"
+    _equipped = False  # what a reader answered is nobody else's, and there are no knobs
 
     kind = traitlets.Enum(("number", "grid", "choice"), "number").tag(sync=True)
     title = traitlets.Unicode("Predict").tag(sync=True)

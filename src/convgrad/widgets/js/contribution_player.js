@@ -5,10 +5,12 @@ import { GeometryError, geometryOf, ledger, ravel, refit, shapes } from "./conv.
 import { attribute, fill, h, say } from "./dom.js";
 import { draw, drawFormula, fall } from "./drawing.js";
 import { copySpec } from "./knobs.js";
-import { layout } from "./layout.js";
-import { OPERANDS, product, slicesOf } from "./places.js";
+import { ORDERS, TARGETS, layout } from "./layout.js";
+import { small } from "./limits.js";
+import { OPERANDS, slicesOf } from "./places.js";
 import { clamp, playhead, resize, seek } from "./player.js";
 import { PlayedView, Unfinished, widget } from "./view.js";
+import { GRADIENT } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Ledger} Ledger */
@@ -29,18 +31,10 @@ import { PlayedView, Unfinished, widget } from "./view.js";
  * @property {boolean} includePadding
  */
 
-const SYNCED = [
-  "geometry",
-  "x",
-  "weight",
-  "grad_output",
-  "target",
-  "order",
-  "step",
-  "include_padding",
-  "speed",
-  "complaint",
-];
+/** What undo brings back, what a link keeps, and what is drawn again when it changes. */
+const EDITED = ["geometry", ...OPERANDS];
+const KEPT = [...EDITED, "target", "order", "step", "include_padding"];
+const SYNCED = [...KEPT, "speed", "complaint"];
 
 class PlayerView extends PlayedView {
   /** @param {Model} model @param {HTMLElement} el */
@@ -60,7 +54,7 @@ class PlayerView extends PlayedView {
     this.flight = 0;
     this.undo.push(() => cancelAnimationFrame(this.flight));
 
-    this.ui = layout(this.state.geometry, {
+    this.ui = layout({
       choose: this.guard((trait, value) => this.#restart({ [trait]: value })),
       padding: this.guard((on) => this.#restart({ include_padding: on })),
       edit: this.guard((name, row, col, value) =>
@@ -71,12 +65,21 @@ class PlayerView extends PlayedView {
       pin: this.guard((place, slice) => this.#pin(place, slice)),
       act: this.guard((action) => this.move(action(this.head))),
       speed: this.guard((speed) => this.#send({ speed })),
-      wish: this.guard((wish) => this.#wish(wish)),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
+      tools: this.tools,
     });
     this.mount(el, this.ui.root, SYNCED, () => this.#follow());
     this.draw();
+  }
+
+  /** @param {typeof import("./tools.js")} tools */
+  furnish({ KnobForm }) {
+    this.form = new KnobForm(
+      this.state.geometry,
+      this.guard((wish) => this.#wish(wish)),
+    );
+    this.ui.knobs.append(this.form.el);
   }
 
   // ---- model → state -------------------------------------------------------------------------
@@ -119,14 +122,14 @@ class PlayerView extends PlayedView {
       this.pinned = {};
       this.chosen = null;
     }
-    if (resized) this.ui.form.show(next.geometry);
+    if (resized) this.form?.show(next.geometry);
     const [step, speed] = [this.model.get("step"), this.model.get("speed")];
     const moved = step !== this.head.step || speed !== this.head.speed;
     if (moved) this.head = { ...this.head, step: clamp(step, 0, this.list.length), speed };
     const complaint = this.model.get("complaint");
     if (complaint) {
       this.complain(complaint);
-      this.ui.form.show(next.geometry);
+      this.form?.show(next.geometry);
     }
     const edited = OPERANDS.some((name) => next.arrays[name] !== before.arrays[name]);
     if (!(relisted || moved || edited)) return; // what this view has just done itself
@@ -162,10 +165,10 @@ class PlayerView extends PlayedView {
   #wish(wish) {
     let needed;
     try {
-      needed = shapes(this.#small(geometryOf(wish)));
+      needed = shapes(small(geometryOf(wish), this.model.get("limits")));
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error;
-      this.ui.form.refuse(error.message, this.state.geometry);
+      this.form?.refuse(error.message, this.state.geometry);
       return;
     }
     const { arrays } = this.state;
@@ -176,32 +179,13 @@ class PlayerView extends PlayedView {
       weight: refit(arrays.weight, weight),
       grad_output: refit(arrays.grad_output, grad_output),
     });
-    this.ui.form.show(wish);
-  }
-
-  /** Refuses what would be nothing to draw, or too much. @param {Geometry} g */
-  #small(g) {
-    if (!g.N) {
-      throw new GeometryError("the batch is empty, N = 0: the player needs at least one image");
-    }
-    const limits = this.model.get("limits");
-    const cells = Math.max(...Object.values(shapes(g)).map(product));
-    const products = product(shapes(g).grad_output) * g.CG * g.KH * g.KW;
-    if (limits && (cells > limits.cells || products > limits.products)) {
-      const [some, most] = [products, limits.products].map((k) => k.toLocaleString("en"));
-      const [large, largest] = [cells, limits.cells].map((k) => k.toLocaleString("en"));
-      throw new GeometryError(
-        `this has ${some} products and arrays of up to ${large} cells: the player draws up to ` +
-          `${most} products and ${largest} cells; take fewer channels, or a smaller image`,
-      );
-    }
-    return g;
+    this.form?.show(wish);
   }
 
   /** @param {Pick<Preset, "geometry" | Operand>} preset */
   #load({ geometry, x, weight, grad_output }) {
     this.#restart({ geometry, x, weight, grad_output });
-    this.ui.form.show(geometry);
+    this.form?.show(geometry);
   }
 
   // ---- the head ------------------------------------------------------------------------------
@@ -319,4 +303,12 @@ function sameNumbers(preset, { geometry, arrays }) {
   );
 }
 
-export default widget("player", (model, el) => new PlayerView(model, el));
+/** @type {import("./equip.js").Abilities} */
+const abilities = {
+  kept: KEPT,
+  choices: { target: TARGETS, order: ORDERS },
+  edited: EDITED,
+  code: (get, { program }) => program(get, GRADIENT[/** @type {Target} */ (get("target"))]),
+};
+
+export default widget("player", (model, el) => new PlayerView(model, el), abilities);

@@ -4,20 +4,18 @@
 import { freshId, freshName, h, say } from "./dom.js";
 import { Grid } from "./grid.js";
 import { GRADIENT } from "./words.js";
-import { KnobForm } from "./knobs.js";
 import { Overview, sliceName } from "./overview.js";
 import { groupOfSlice } from "./places.js";
-import { keysHelp, transport } from "./transport.js";
+import { UNDO_KEYS, keysHelp, transport } from "./transport.js";
 
-/** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./conv.js").Target} Target */
 /** @typedef {import("./conv.js").Order} Order */
 /** @typedef {import("./places.js").Operand} Operand */
 /** @typedef {import("./places.js").Place} Place */
 /** @typedef {import("./player.js").Head} Head */
 
-const TARGETS = /** @type {Target[]} */ (["weight", "input", "bias"]);
-const ORDERS = /** @type {Order[]} */ (["tap", "position", "kernel"]);
+export const TARGETS = /** @type {Target[]} */ (["weight", "input", "bias"]);
+export const ORDERS = /** @type {Order[]} */ (["tap", "position", "kernel"]);
 /** @type {Record<Operand, string>} */
 const KEYS = { x: "x", weight: "kernel", grad_output: "grad_output" };
 /** @type {Record<Operand, [string, string]>} */
@@ -38,15 +36,15 @@ export const TITLES = {
  * @property {(place: Place, slice: number[]) => void} pin
  * @property {(action: (head: Head) => Head) => void} act
  * @property {(speed: number) => void} speed
- * @property {(wish: Spec) => void} wish
  * @property {(event: KeyboardEvent) => void} key
  * @property {HTMLElement} message  where complaints are shown
+ * @property {HTMLElement} tools
  */
 
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** @param {Spec} spec @param {Handlers} on */
-export function layout(spec, on) {
+/** @param {Handlers} on */
+export function layout(on) {
   const targets = choice(
     "fill",
     TARGETS.map((target) => [target, GRADIENT[target]]),
@@ -106,7 +104,7 @@ export function layout(spec, on) {
   const spelled = h("p", { class: "cg-spelled" });
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
   const formulaBox = h("div", { class: "cg-formula", hidden: true });
-  const form = new KnobForm(spec, on.wish);
+  const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
   const controls = transport(on, "products");
   const padSwitch = h("input", { type: "checkbox", onchange: () => on.padding(padSwitch.checked) });
   const padLabel = h(
@@ -128,11 +126,13 @@ export function layout(spec, on) {
     h(
       "div",
       { class: "cg-more" },
-      h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"), form.el),
+      knobs,
       keysHelp([
         ["Enter", "edit a number; in the gradient: show its formula"],
         ["Escape", "leave a number as it was; close the formula"],
+        UNDO_KEYS,
       ]),
+      on.tools,
     ),
   );
   root.addEventListener("keydown", on.key);
@@ -153,7 +153,7 @@ export function layout(spec, on) {
     spelled,
     live,
     formulaBox,
-    form,
+    knobs,
     controls,
     padSwitch,
     padLabel,

@@ -3,6 +3,7 @@
 
 import { cellAt, channelOf, indices, paddedSize, readMaps, shapes, source } from "./conv.js";
 import { groupLetter } from "./words.js";
+export { product } from "./limits.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Target} Target */
@@ -22,9 +23,6 @@ export const FACTORS = {
 
 /** What is shown when there is no product at all. @type {Contribution} */
 const NOTHING = { n: 0, o: 0, c: 0, p: 0, q: 0, i: 0, j: 0, h: 0, v: 0, cell: null, target: null };
-
-/** @param {readonly number[]} sizes */
-export const product = (sizes) => sizes.reduce((all, size) => all * size, 1);
 
 /** Whether two indices lie in the same slice. @param {readonly number[]} a @param {readonly number[]} b */
 export const sameSlice = (a, b) => a[0] === b[0] && a[1] === b[1];

@@ -10,7 +10,10 @@
 /** @typedef {{name: string, callback: Listener, owner: unknown}} Subscription */
 /** @typedef {{module: string, state: Record<string, unknown>}} Payload */
 /** @typedef {(context: any) => any} Hook */
-/** @typedef {{initialize?: Hook, render?: Hook}} Widget what a module exports, as anywidget has it */
+/** @typedef {{initialize?: Hook, render?: Hook, abilities?: import("./equip.js").Abilities}} Widget what a module exports, as anywidget has it */
+/** @typedef {() => Promise<typeof import("./tools.js")>} Tools the way to the tools that all widgets share */
+/** @typedef {{name: string, base: Record<string, unknown>}} Part a widget's name in the page, and what the page was made with */
+/** @typedef {{tools?: Tools, page?: Part, word?: string}} Extras what this page adds; a word where a link was not followed */
 
 /**
  * Equal as Backbone, hence JupyterLab, would have it: setting an equal value is no change.
@@ -112,9 +115,10 @@ export async function widgetOf(module, model) {
  * @param {Element} host a .cg-widget
  * @param {Promise<Widget>} started
  * @param {Model} model
+ * @param {Extras} [extras]
  * @returns {Promise<() => void>}
  */
-export async function mount(host, started, model) {
+export async function mount(host, started, model, extras = {}) {
   const el = host.ownerDocument.createElement("div");
   const controller = new AbortController();
   const face = model.face(el);
@@ -131,9 +135,12 @@ export async function mount(host, started, model) {
   try {
     const widget = await started;
     host.prepend(el); // in the page before it is drawn, so that it can measure itself
-    cleanup = await widget.render?.({ model: face, el, experimental, signal: controller.signal });
+    const { tools, page } = extras;
+    const context = { model: face, el, experimental, signal: controller.signal, tools, page };
+    cleanup = await widget.render?.(context);
     // only now: where drawing is at once, no frame is painted with both or with neither
     host.classList.add("cg-mounted");
+    if (extras.word) note(host, extras.word);
   } catch (error) {
     unmount();
     apologise(host, error);
@@ -144,54 +151,82 @@ export async function mount(host, started, model) {
 /** @param {Element} host @param {unknown} error */
 function apologise(host, error) {
   console.error(error);
-  const note = host.ownerDocument.createElement("p");
-  note.className = "cg-note";
   const reason = error instanceof Error ? error.message : String(error);
-  note.textContent = `This stands still, because it could not be started (${reason}).`;
-  host.append(note);
+  note(host, `This stands still, because it could not be started (${reason}).`);
+}
+
+/** @param {Element} host @param {string} sentence */
+function note(host, sentence) {
+  const line = host.ownerDocument.createElement("p");
+  line.className = "cg-note";
+  line.textContent = sentence;
+  host.append(line);
 }
 
 /**
  * A model from the script in its display; its module is fetched when the first display is shown.
  * @param {Element} script
  * @param {(module: string) => Promise<any>} load
+ * @param {string} name
+ * @param {Tools} [tools]
  */
-function start(script, load) {
+function start(script, load, name, tools) {
   const model = new Model({});
+  /** @type {Extras} */
+  const extras = { tools };
   /** @type {Promise<Widget> | undefined} */
   let started;
   const read = Promise.resolve().then(() => {
     /** @type {Payload} */
     const { module, state } = JSON.parse(String(script.textContent));
     model.face(script).set(state);
+    extras.page = { name, base: state };
     return module;
   });
   read.catch(() => {}); // mount() says it, at every display
-  const widget = () => (started ??= read.then((module) => widgetOf(load(module), model)));
-  return { model, widget };
+  const begin = async () => {
+    const widget = await widgetOf(load(await read), model);
+    // before it is drawn, so that nothing jumps
+    if (tools && extras.page && widget.abilities && FRAGMENT.test(address())) {
+      const { restore } = await tools().catch(() => ({ restore: () => "" }));
+      extras.word = restore(model.face(script), extras.page, widget.abilities);
+    }
+    return widget;
+  };
+  const widget = () => (started ??= begin());
+  return { model, widget, extras };
 }
+
+/** A page's address that says how its widgets stand; address.js reads it. */
+const FRAGMENT = /^#cg\d/;
+const address = () => globalThis.location?.hash ?? "";
+
+/** Whether the reader has come for this widget. @param {Element} host */
+const isMeant = (host) =>
+  FRAGMENT.test(address()) && address().includes(`&${host.getAttribute("data-model")}.`);
 
 /**
  * Mount every widget of the page: those in sight at once, the others when the reader comes near,
  * so that nobody waits for what nobody looks at.
  * @param {ParentNode} page
  * @param {(module: string) => Promise<any>} load
- * @param {{near?: (host: Element) => boolean, approach?: (host: Element) => Promise<unknown>}} [when]
+ * @param {{near?: (host: Element) => boolean, approach?: (host: Element) => Promise<unknown>, tools?: Tools}} [how]
  */
-export async function mountAll(page, load, { near = inSight, approach = comesNear } = {}) {
-  /** @type {Map<string | null, {model: Model, widget: () => Promise<Widget>}>} */
+export async function mountAll(page, load, { near = inSight, approach = comesNear, tools } = {}) {
+  /** @type {Map<string | null, {model: Model, widget: () => Promise<Widget>, extras: Extras}>} */
   const models = new Map();
   const hosts = [...page.querySelectorAll(".cg-widget")];
   for (const host of hosts) {
     const script = host.querySelector('script[type="application/json"]');
-    if (script) models.set(host.getAttribute("data-model"), start(script, load));
+    const name = String(host.getAttribute("data-model"));
+    if (script) models.set(name, start(script, load, name, tools));
   }
   const show = (/** @type {Element} */ host) => {
     const known = models.get(host.getAttribute("data-model"));
     const lost = () => Promise.reject(new Error("its state is not in the page"));
-    return mount(host, (known?.widget ?? lost)(), known?.model ?? new Model({}));
+    return mount(host, (known?.widget ?? lost)(), known?.model ?? new Model({}), known?.extras);
   };
-  const first = hosts.filter(near);
+  const first = hosts.filter((host) => near(host) || isMeant(host));
   await Promise.all(first.map(show));
   const others = hosts.filter((each) => !first.includes(each));
   await Promise.all(others.map((host) => approach(host).then(() => show(host))));

@@ -97,6 +97,9 @@ function drawnIcon(name) {
   return svg;
 }
 
+/** Of the widgets that have undo. @type {[string, string]} */
+export const UNDO_KEYS = ["Ctrl+Z Ctrl+Y", "take back an edit or a knob, do it again"];
+
 /** What the keys do; `extra` are those of one widget. @param {[string, string][]} extra */
 export function keysHelp(extra) {
   const keys = [

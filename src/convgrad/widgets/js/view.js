@@ -3,6 +3,7 @@
 
 import { h, say } from "./dom.js";
 import { GeometryError } from "./conv.js";
+import { equip } from "./equip.js";
 import { advance, press } from "./player.js";
 
 /** @typedef {import("./player.js").Head} Head */
@@ -26,7 +27,12 @@ export class View {
     /** @type {(() => void)[]} what undoes everything on the way out */
     this.undo = [];
     this.message = h("p", { class: "cg-message", role: "alert", hidden: true });
+    /** Where undo, links and PyTorch code come, of the widgets that have them. */
+    this.tools = h("div", { class: "cg-tools" });
   }
+
+  /** What else comes with the tools, such as the form of knobs. @param {typeof import("./tools.js")} _tools */
+  furnish(_tools) {}
 
   destroy() {
     for (const undo of this.undo.splice(0)) undo();
@@ -179,12 +185,19 @@ export class PlayedView extends View {
  * What a module exports: draws the widget into `el`; what comes back takes it away again.
  * @param {string} name  as in “The player could not start”
  * @param {(model: Model, el: HTMLElement) => View} start
+ * @param {import("./equip.js").Abilities} [abilities]  for undo, links and PyTorch code
  */
-export const widget = (name, start) => ({
-  /** @param {{model: Model, el: HTMLElement}} context */
-  render({ model, el }) {
+export const widget = (name, start, abilities) => ({
+  abilities,
+  /** @param {import("./equip.js").Context & {model: Model, el: HTMLElement}} context */
+  render(context) {
+    const { model, el } = context;
     try {
       const view = start(model, el);
+      if (abilities) {
+        const furnish = view.guard((tools) => view.furnish(tools));
+        view.undo.push(equip(context, view.tools, abilities, furnish));
+      }
       return () => view.destroy();
     } catch (error) {
       const words = error instanceof Error ? error.message : String(error);

@@ -1,0 +1,114 @@
+// @ts-check
+// What is on the screen as a program for PyTorch, to be pasted and run: text from numbers.
+
+/** @typedef {import("./conv.js").Spec} Spec */
+/** @typedef {import("./conv.js").Tensor} Tensor */
+/** What can be printed at the end. @typedef {"y" | "grad_input" | "grad_weight" | "grad_bias"} Shown */
+
+/** Where PyTorch keeps each of them. @type {Record<Shown, string>} */
+const KEPT_IN = {
+  y: "y.detach()",
+  grad_input: "x.grad",
+  grad_weight: "weight.grad",
+  grad_bias: "bias.grad",
+};
+const SUMMARY = 1000; // elements: beyond them PyTorch prints dots
+
+/** @param {readonly unknown[]} values */
+export const tuple = (values) => `(${values.join(", ")})`;
+
+/**
+ * An array as nested lists, set like NumPy sets them.
+ * @param {Tensor} tensor @param {number} indent  columns that stand before the first bracket
+ */
+export function literal({ shape, data }, indent) {
+  let at = 0;
+  /** @param {number} axis @returns {string} */
+  const list = (axis) => {
+    const last = axis === shape.length - 1;
+    const items = Array.from({ length: shape[axis] }, () => (last ? `${data[at++]}` : list(axis + 1)));
+    return `[${items.join(last ? ", " : `,\n${" ".repeat(indent + axis + 1)}`)}]`;
+  };
+  return list(0);
+}
+
+/** `name = torch.tensor(…)`. @param {string} name @param {Tensor} array @param {boolean} [needsGrad] */
+export function tensor(name, array, needsGrad = false) {
+  const head = `${name} = torch.tensor(`;
+  const tail = needsGrad ? ", requires_grad=True" : "";
+  return `${head}${literal(array, head.length)}, dtype=torch.float64${tail})`;
+}
+
+/**
+ * The lines that convolve: F.conv2d alone, or after F.pad where conv2d has no such padding.
+ * @param {Spec} spec @param {boolean} [bias]
+ */
+export function convolve({ stride, padding, dilation, groups, padding_mode }, bias = false) {
+  const [[top, bottom], [left, right]] = padding;
+  const some = top + bottom + left + right > 0;
+  const apart = some && (padding_mode !== "zeros" || top !== bottom || left !== right);
+  const mode = padding_mode === "zeros" ? "" : `, mode="${padding_mode}"`;
+  const words = [
+    bias && "bias",
+    stride.some((k) => k !== 1) && `stride=${tuple(stride)}`,
+    some && !apart && `padding=${tuple([top, left])}`,
+    dilation.some((k) => k !== 1) && `dilation=${tuple(dilation)}`,
+    groups > 1 && `groups=${groups}`,
+  ].filter(Boolean);
+  const pad = `padded = F.pad(x, ${tuple([left, right, top, bottom])}${mode})  # left, right, top, bottom`;
+  const call = `y = F.conv2d(${[apart ? "padded" : "x", "weight", ...words].join(", ")})`;
+  return apart ? [pad, call] : [call];
+}
+
+/**
+ * A program that computes the same numbers.
+ * @param {object} what
+ * @param {Spec} what.geometry
+ * @param {Tensor} what.x
+ * @param {Tensor} what.weight
+ * @param {Tensor} [what.grad_output]  needed for the gradients
+ * @param {Tensor} [what.bias]  left out, it is added where its gradient is shown, as zeros
+ * @param {Shown[]} what.show
+ * @param {string} [what.note]  a comment at the end
+ */
+export function torchCode({ geometry, x, weight, grad_output, bias, show, note }) {
+  const backward = show.some((name) => name !== "y");
+  const noBias = `bias = torch.zeros(${geometry.O}, dtype=torch.float64, requires_grad=True)`;
+  const biasLines = bias ? [tensor("bias", bias, backward)] : show.includes("grad_bias") ? [noBias] : [];
+  const arrays = [x, weight, grad_output, bias].filter((array) => array !== undefined);
+  const broken = arrays.some(({ data }) => Array.from(data).some((k) => !Number.isInteger(k)));
+  const options = [
+    broken && "precision=6",
+    arrays.some(({ data }) => data.length > SUMMARY) && "threshold=100_000",
+  ].filter(Boolean);
+  return [
+    "import torch",
+    "import torch.nn.functional as F",
+    ...(options.length ? ["", `torch.set_printoptions(${options.join(", ")})`] : []),
+    "",
+    tensor("x", x, backward),
+    tensor("weight", weight, backward),
+    ...biasLines,
+    ...(backward && grad_output ? [tensor("grad_output", grad_output)] : []),
+    "",
+    ...convolve(geometry, biasLines.length > 0),
+    ...(backward ? ["y.backward(grad_output)"] : []),
+    ...show.map((name) => `print(${KEPT_IN[name]})${name === "y" ? "" : `  # ${name}`}`),
+    ...(note ? [`# ${note}`] : []),
+    "",
+  ].join("\n");
+}
+
+/**
+ * The program for what a widget's model holds.
+ * @param {(name: string) => any} get @param {...string} show
+ */
+export const program = (get, ...show) =>
+  torchCode({
+    geometry: get("geometry"),
+    x: get("x"),
+    weight: get("weight"),
+    grad_output: get("grad_output"),
+    bias: get("bias"),
+    show: /** @type {Shown[]} */ (show),
+  });

@@ -1,0 +1,114 @@
+"""What save_html writes, opened from the disk in Chromium: it lives, and asks for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from contents import FAINT_TEXT
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from convgrad import example
+from convgrad.widgets import ContributionPlayer, Predict, save_html
+from convgrad.widgets.base import Explorable
+
+pytestmark = pytest.mark.browser
+
+NASTY = '</script><img src=x onerror="window.broken = 1"> & <b>'
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Saves a widget and opens the file; at the end nothing has been asked for or complained of."""
+    contexts: list[BrowserContext] = []
+    asked: list[str] = []
+    said: list[str] = []
+
+    def open_saved(
+        widget: Explorable, *, width=1280, dark=False, javascript=True, title=None
+    ) -> Page:
+        path = save_html(widget, tmp_path / f"saved {len(contexts)}.html", title=title)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=javascript,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda m: said.append(m.text) if m.type != "log" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_saved
+    for context in contexts:
+        context.close()
+    elsewhere = [url for url in asked if not url.startswith(("file:", "blob:", "data:"))]
+    files = [url for url in asked if url.startswith("file:")]
+    assert not elsewhere
+    assert len(files) == len(contexts), f"more than the file itself: {files}"
+    assert not said
+
+
+def test_it_mounts_and_plays(show) -> None:
+    page = show(ContributionPlayer(example("B"), target="weight", step=18), title="Nine fall")
+    player = page.get_by_role("region", name="Contribution player")
+    expect(player.locator("output")).to_have_text("18 / 81")
+    player.get_by_label("speed, products a second").select_option("60")
+    player.get_by_role("button", name="play").click()
+    expect(player.locator("output")).to_have_text("81 / 81", timeout=10_000)
+    expected = ContributionPlayer(example("B")).gradients.grad_weight[0, 0]
+    cells = player.get_by_role("grid", name="grad_weight").locator(".cg-cell").all_inner_texts()
+    assert [float(text.replace("−", "-")) for text in cells] == expected.ravel().tolist()
+    assert page.title() == "Nine fall"
+
+
+def test_knobs_and_undo_are_in_it(show) -> None:
+    page = show(ContributionPlayer(example("B")))
+    player = page.get_by_role("region", name="Contribution player")
+    player.get_by_text("change the convolution").click()
+    player.get_by_label("padding", exact=True).fill("1")
+    player.get_by_label("padding", exact=True).press("Tab")
+    expect(player.locator("output")).to_have_text("0 / 225")
+    player.get_by_role("button", name="undo").click()
+    expect(player.locator("output")).to_have_text("0 / 81")
+
+
+def test_hostile_texts_stay_texts(show) -> None:
+    page = show(
+        Predict(f"Is `{NASTY}` text?", 4, hints=[f"`{NASTY}`"], explanation=NASTY), title=NASTY
+    )
+    assert page.title() == NASTY
+    expect(page.locator(".cg-live").get_by_role("textbox")).to_be_visible()
+    page.locator(".cg-live").get_by_role("textbox").fill("4")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("status")).to_contain_text(NASTY)
+    assert page.evaluate("window.broken") is None
+    assert page.locator("img").count() == 0
+
+
+def test_without_javascript_picture_and_numbers_stand_there(show) -> None:
+    page = show(ContributionPlayer(example("B")), javascript=False)
+    expect(page.get_by_role("img")).to_be_visible()
+    expect(page.locator(".cg-formula")).to_contain_text("grad_weight[0,0,0,0]")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 320])
+def test_it_can_be_read_in_both_modes_and_on_a_phone(show, axe: str, dark, width) -> None:
+    page = show(ContributionPlayer(example("D"), step=40), dark=dark, width=width, title="D")
+    expect(page.locator(".cg-tool").first).to_be_visible()
+    room, needed = page.evaluate(
+        "() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]"
+    )
+    assert room == needed
+    background = page.locator(".cg-page").evaluate("(el) => getComputedStyle(el).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") != dark
+    assert not page.evaluate(FAINT_TEXT)["faint"]
+    page.evaluate(axe)
+    found = page.evaluate(
+        "async () => (await axe.run()).violations.map((v) => [v.id, v.nodes[0].html])"
+    )
+    assert not found
