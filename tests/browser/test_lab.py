@@ -70,11 +70,14 @@ class Lab:
 
 
 @pytest.fixture
-def jupyter(tmp_path: Path) -> Iterator[Lab]:
-    """JupyterLab on a folder with one page, as `make lab` starts it, with nobody's settings."""
+def jupyter(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """JupyterLab on a folder with one page, as `make lab` starts it, with nobody's settings.
+
+    The page is the ``NOTEBOOK`` of the module that asks.
+    """
     root = tmp_path / "pages"
     root.mkdir()
-    (root / "page.md").write_text(NOTEBOOK, encoding="utf-8")
+    (root / "page.md").write_text(request.module.NOTEBOOK, encoding="utf-8")
     environment = lab.prepare(tmp_path / "lab") | {"HOME": str(tmp_path)}
     environment.pop("JUPYTER_PATH", None)
     port, token = free_port(), secrets.token_hex(16)

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .contribution_player import ContributionPlayer
     from .predict import Predict
+    from .unfold_matrix import UnfoldMatrix
 
-__all__ = ["ContributionPlayer", "Predict"]
+__all__ = ["ContributionPlayer", "Predict", "UnfoldMatrix"]
 
-_HOMES = {"ContributionPlayer": "contribution_player", "Predict": "predict"}
+_HOMES = {
+    "ContributionPlayer": "contribution_player",
+    "Predict": "predict",
+    "UnfoldMatrix": "unfold_matrix",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,16 @@ from ..api import conv2d_backward
 from ..geometry import ConvGeometry
 from ..ledger import Contribution, contributions
 
-__all__ = ["number", "player_fallback"]
+__all__ = [
+    "Block",
+    "drawing",
+    "number",
+    "player_fallback",
+    "signed",
+    "style",
+    "subscript",
+    "tinted",
+]
 
 PALETTE: dict[str, dict[str, str]] = json.loads(
     resources.files("convgrad").joinpath("palette.json").read_text("utf-8")
@@ -72,16 +81,16 @@ def player_fallback(
     lit = _lit(terms, geometry, target)
     four = _four_axes(result)
     blocks = [
-        _Block("x", "x", x, "n c", lit["x"], geometry),
-        _Block("kernel", "w, kernel", weight, "o c", lit["weight"]),
-        _Block("grad_output", "g, upstream gradient", grad_output, "n o", lit["grad_output"]),
-        _Block("result", NAMES[target], four, LETTERS[target], {chosen}),
+        Block("x", "x", x, "n c", lit["x"], geometry),
+        Block("kernel", "w, kernel", weight, "o c", lit["weight"]),
+        Block("grad_output", "g, upstream gradient", grad_output, "n o", lit["grad_output"]),
+        Block("result", NAMES[target], four, LETTERS[target], {chosen}),
     ]
     words = (
         f"{geometry.describe()}. The gradient {NAMES[target]}, filled {ORDER_WORDS[order]} by "
         f"{len(played)} products."
     )
-    name = _subscript(NAMES[target], chosen)
+    name = subscript(NAMES[target], chosen)
     value = number(result[chosen])
     alt = (
         f"Grids of numbers for {words} The cell {name} is {value}, the sum of {len(terms)} "
@@ -91,7 +100,7 @@ def player_fallback(
     wide, narrow = (_live_height(geometry, target, order, narrow=narrow) for narrow in (0, 1))
     return (
         f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{_style()}{_svg(blocks, alt)}"
+        f"{style()}{drawing(blocks, alt)}"
         f"<figcaption>{escape(words)}</figcaption>"
         f'<p class="cg-formula">{formula}</p></figure>'
     )
@@ -125,16 +134,16 @@ def _factors(
 ) -> list[tuple[str, float]]:
     """The factors of a product: each one's name with indices, and its value."""
     g_index = (each.n, each.o, each.p, each.q)
-    g = (_tinted("grad_output", "g", g_index), float(operands["grad_output"][g_index]))
+    g = (tinted("grad_output", "g", g_index), float(operands["grad_output"][g_index]))
     if target == "bias":
         return [g]
     if target == "input":
         w_index = (each.o, each.c, each.i, each.j)
-        return [(_tinted("kernel", "w", w_index), float(operands["weight"][w_index])), g]
+        return [(tinted("kernel", "w", w_index), float(operands["weight"][w_index])), g]
     if each.cell is None:
-        return [(_tinted("padding", "padding", ()), 0.0), g]
+        return [(tinted("padding", "padding", ()), 0.0), g]
     x_index = (each.n, geometry.channel(each.o, each.c), *each.cell)
-    return [(_tinted("x", "x", x_index), float(operands["x"][x_index])), g]
+    return [(tinted("x", "x", x_index), float(operands["x"][x_index])), g]
 
 
 def _formula(
@@ -148,24 +157,24 @@ def _formula(
     pairs = [_factors(each, geometry, target, operands) for each in terms[:MOST_TERMS]]
     more = [f"… ({len(terms)} products)"] if len(terms) > MOST_TERMS else []
     letters = ["·".join(text for text, _ in pair) for pair in pairs] + more
-    numbers = ["·".join(_signed(v) for _, v in pair) for pair in pairs] + more
+    numbers = ["·".join(signed(v) for _, v in pair) for pair in pairs] + more
     return (
         f'<b class="result">{escape(name)}</b> = {" + ".join(letters) or "0"}<br>'
         f'= {" + ".join(numbers) or "0"} = <b class="result">{value}</b>'
     )
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
     """A factor inside a sum: negative numbers in brackets."""
     return f"({number(value)})" if value < 0 else number(value)
 
 
-def _subscript(name: str, index: Iterable[int]) -> str:
+def subscript(name: str, index: Iterable[int]) -> str:
     return f"{name}[{','.join(map(str, index))}]"
 
 
-def _tinted(key: str, name: str, index: tuple[int, ...]) -> str:
-    return f'<i class="{key}">{_subscript(name, index) if index else name}</i>'
+def tinted(key: str, name: str, index: tuple[int, ...]) -> str:
+    return f'<i class="{key}">{subscript(name, index) if index else name}</i>'
 
 
 def _color(key: str) -> str:
@@ -238,7 +247,7 @@ def _four_axes(array: np.ndarray) -> np.ndarray:
 
 
 @dataclass
-class _Block:
+class Block:
     """All slices of one array, drawn as small grids: first axis down, second axis across."""
 
     key: str
@@ -353,7 +362,7 @@ def _hatch(left: int, top: int, width: int, height: int) -> str:
     return "".join(lines)
 
 
-def _svg(blocks: list[_Block], alt: str) -> str:
+def drawing(blocks: list[Block], alt: str) -> str:
     """The blocks one after another, in lines like words."""
     parts: list[str] = []
     left = top = line = widest = 0
@@ -373,7 +382,7 @@ def _svg(blocks: list[_Block], alt: str) -> str:
     )
 
 
-def _style() -> str:
+def style() -> str:
     """The rules of the drawing; the colours are the page's variables, or the light ones."""
     hues = "".join(
         f".cg-fallback .{key}{{--hue:{_color(key)};--soft:{_color(f'{key}_soft')}}}"

@@ -13,7 +13,7 @@ import {
   targetShape,
 } from "./conv.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
-import { TITLES, drawnIcon } from "./layout.js";
+import { TITLES } from "./layout.js";
 import { sliceName } from "./overview.js";
 import {
   FACTORS,
@@ -27,7 +27,7 @@ import {
   table,
   unread,
 } from "./places.js";
-import { SPEEDS } from "./player.js";
+import { drawControls } from "./transport.js";
 import {
   GRADIENT,
   caption,
@@ -83,7 +83,10 @@ export function draw(ui, moment) {
   ui.result.title(GRADIENT[target], alone ? "the shares added up" : "being filled");
   if (alone) drawShare(ui.share, moment);
   drawSpelled(ui, moment, sums);
-  drawControls(ui, moment);
+  drawControls(ui.controls, head);
+  ui.padSwitch.checked = moment.includePadding;
+  ui.padLabel.hidden =
+    target === "bias" || g.padding_mode !== "zeros" || !g.padding.flat().some(Boolean);
   ui.root.classList.toggle("cg-padded", g.padding.flat().some(Boolean));
   // where a formula is open, a step that is not in it stands back
   ui.root.classList.toggle(
@@ -265,7 +268,7 @@ function drawShare(panel, moment) {
   say(panel.slice, product(shapes(g).x.slice(0, 2)) > 1 ? sliceName("nc", shown.result) : "");
 }
 
-// ---- words and controls ----------------------------------------------------------------------
+// ---- words --------------------------------------------------------------------------------
 
 /** @param {Layout} ui @param {Moment} moment @param {Float64Array} sums */
 function drawSpelled(ui, { list, arrays, head, now }, sums) {
@@ -280,37 +283,6 @@ function drawSpelled(ui, { list, arrays, head, now }, sums) {
   const values = factors(list, head.step - 1, arrays);
   fill(ui.spelled, ...tinted(spell(g, target, now, values, sum)));
 }
-
-/** @param {Layout} ui @param {Moment} moment */
-function drawControls({ controls }, { list, head, includePadding }) {
-  const { step, length, playing, speed } = head;
-  const { geometry: g, target } = list;
-  controls.scrub.max = String(length);
-  controls.scrub.value = String(step);
-  controls.scrub.setAttribute("aria-valuetext", `step ${step} of ${length}`);
-  say(controls.count, `${step} / ${length}`);
-  controls.count.style.minWidth = `${2 * String(length).length + 3}ch`;
-  const label = playing ? "pause" : "play";
-  if (controls.play.getAttribute("aria-label") !== label) {
-    controls.play.setAttribute("aria-label", label);
-    controls.play.title = label;
-    fill(controls.play, drawnIcon(label));
-  }
-  // not `disabled`, which would throw the focus away at either end
-  for (const button of [controls.first, controls.back]) dim(button, step === 0);
-  for (const button of [controls.last, controls.next]) dim(button, step === length);
-  controls.padSwitch.checked = includePadding;
-  controls.padLabel.hidden =
-    target === "bias" || g.padding_mode !== "zeros" || !g.padding.flat().some(Boolean);
-  const speeds = [...new Set([...SPEEDS, speed])].sort((a, b) => a - b);
-  if (controls.speed.childElementCount !== speeds.length || controls.speed.value !== `${speed}`) {
-    fill(controls.speed, ...speeds.map((rate) => h("option", { value: rate }, `${rate} / s`)));
-    controls.speed.value = `${speed}`;
-  }
-}
-
-/** @param {HTMLElement} button @param {boolean} off */
-const dim = (button, off) => attribute(button, "aria-disabled", `${off}`);
 
 // ---- one product falls -----------------------------------------------------------------------
 

@@ -1,13 +1,13 @@
 // @ts-check
 // What the player is made of: panels, choices, buttons.  Built once; the view writes into it.
 
-import { drawing, freshId, freshName, h, say } from "./dom.js";
+import { freshId, freshName, h, say } from "./dom.js";
 import { Grid } from "./grid.js";
 import { GRADIENT } from "./words.js";
 import { KnobForm } from "./knobs.js";
 import { Overview, sliceName } from "./overview.js";
 import { groupOfSlice } from "./places.js";
-import { seek, toggle } from "./player.js";
+import { transport } from "./transport.js";
 
 /** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./conv.js").Target} Target */
@@ -107,12 +107,19 @@ export function layout(spec, on) {
   const message = h("p", { class: "cg-message", role: "alert", hidden: true });
   const formulaBox = h("div", { class: "cg-formula", hidden: true });
   const form = new KnobForm(spec, on.wish);
-  const controls = transport(on);
+  const controls = transport(on, "products");
+  const padSwitch = h("input", { type: "checkbox", onchange: () => on.padding(padSwitch.checked) });
+  const padLabel = h(
+    "label",
+    { class: "cg-check" },
+    padSwitch,
+    h("span", {}, "products with padding"),
+  );
 
   const root = h(
     "section",
     { class: "cg cg-player", "aria-label": freshName("Contribution player") },
-    h("div", { class: "cg-top" }, examples, controls.padLabel),
+    h("div", { class: "cg-top" }, examples, padLabel),
     h("div", { class: "cg-top" }, targets.el, orders.el, caption),
     stage,
     h("div", { class: "cg-bottom" }, spelled, live, controls.el),
@@ -146,57 +153,9 @@ export function layout(spec, on) {
     formulaBox,
     form,
     controls,
-  };
-}
-
-/** The one row of controls. @param {Handlers} on */
-function transport(on) {
-  /** @param {string} name @param {string} label @param {(head: Head) => Head} action */
-  const button = (name, label, action) =>
-    h(
-      "button",
-      {
-        class: `cg-button cg-${name}`,
-        "aria-label": label,
-        title: label,
-        onclick: () => on.act(action),
-      },
-      drawnIcon(name),
-    );
-  const first = button("first", "to the start", (head) => seek(head, 0));
-  const back = button("back", "one step back", (head) => seek(head, head.step - 1));
-  const play = button("play", "play", toggle);
-  const next = button("next", "one step on", (head) => seek(head, head.step + 1));
-  const last = button("last", "to the end", (head) => seek(head, head.length));
-  const scrub = h("input", {
-    type: "range",
-    class: "cg-scrub",
-    min: 0,
-    step: 1,
-    "aria-label": "step",
-    oninput: () => on.act((head) => seek(head, Number(scrub.value))),
-  });
-  const count = h("output", { class: "cg-count" });
-  const speed = h("select", {
-    "aria-label": "speed, products a second",
-    onchange: () => on.speed(Number(speed.value)),
-  });
-  const padSwitch = h("input", { type: "checkbox", onchange: () => on.padding(padSwitch.checked) });
-  const padLabel = h(
-    "label",
-    { class: "cg-check" },
     padSwitch,
-    h("span", {}, "products with padding"),
-  );
-  const el = h(
-    "div",
-    { class: "cg-controls", role: "group", "aria-label": "playing" },
-    h("span", { class: "cg-buttons" }, first, back, play, next, last),
-    scrub,
-    count,
-    speed,
-  );
-  return { el, first, back, play, next, last, scrub, count, speed, padSwitch, padLabel };
+    padLabel,
+  };
 }
 
 /** A title, a grid, the name of its slice and the small pictures of all slices. */
@@ -268,31 +227,20 @@ export function choice(legend, options, onchoose) {
   return { el, show };
 }
 
-/** @type {Record<string, string>} paths on a square of 24 */
-const ICONS = {
-  first: "M6 5v14M19 5.5v13L9 12z",
-  back: "M17 5.5v13L7 12z",
-  play: "M7 4.5v15L20 12z",
-  pause: "M7 5h3.5v14H7zM13.5 5H17v14h-3.5z",
-  next: "M7 5.5v13L17 12z",
-  last: "M18 5v14M5 5.5v13L15 12z",
-};
+/** @type {[string, string][]} */
+const KEYS_HERE = [
+  ["Enter", "edit a number; in the gradient: show its formula"],
+  ["Escape", "leave a number as it was; close the formula"],
+];
 
-/** @param {string} name */
-export function drawnIcon(name) {
-  const { svg, path } = drawing("0 0 24 24");
-  path.setAttribute("d", ICONS[name]);
-  return svg;
-}
-
-export function keysHelp() {
+/** What the keys do: those of every player, and those of this widget. @param {[string, string][]} [more] */
+export function keysHelp(more = KEYS_HERE) {
   const keys = [
     ["Space", "play or pause"],
     ["→ ←", "one step on or back"],
     ["Home End", "to the start or the end"],
     ["arrows in a grid", "from cell to cell"],
-    ["Enter", "edit a number; in the gradient: show its formula"],
-    ["Escape", "leave a number as it was; close the formula"],
+    ...more,
   ];
   return h(
     "details",
