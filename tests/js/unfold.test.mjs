@@ -205,7 +205,7 @@ test("the bytes of the columns, of the image and of a view", () => {
   assert.deepEqual(memoryWords(g).map(([, , , words]) => words), [
     "100 bytes, 4 for each number",
     "324 bytes, 3.24 times the image",
-    "0 bytes more: windows are looked at, not written out",
+    "0 bytes more: windows are only looked at",
   ]);
   assert.match(memoryWords(geometry({ padding: PADDED }))[2][3], /^144 bytes more, for x with its border/);
 });

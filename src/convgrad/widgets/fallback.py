@@ -388,6 +388,7 @@ def style() -> str:
         f".cg-fallback .{key}{{--hue:{_color(key)};--soft:{_color(f'{key}_soft')}}}"
         for key in ("x", "kernel", "grad_output", "result")
     )
+    hues += f".cg-fallback .output{{--hue:{_color('ink')};--soft:{_color('panel')}}}"
     return (
         "<style>.cg-fallback svg{max-width:100%;height:auto;font:13px system-ui,sans-serif}"
         f"{hues}"

@@ -238,7 +238,7 @@ def live_height(geometry: ConvGeometry, stage: str, *, narrow: bool) -> int:
     lines = (3 + -(-terms // 7)) if narrow else (2 + -(-terms // 14))
     words = lines * (20.3 if narrow else 23.2) + 14
     several = (54 if narrow else 32) * (g.N > 1 or g.groups > 1)
-    caption = {"columns": (2, 3), "forward": (1, 1), "weight": (1, 1), "input": (1, 2)}[stage]
+    caption = {"columns": (1, 3), "forward": (1, 1), "weight": (1, 1), "input": (1, 2)}[stage]
     above = (64 + 45 * narrow) + several + 17 + 20 * caption[narrow]
     memory = {"columns": 178 if narrow else 83}.get(stage, 0)
     below = 41 + 41 * narrow + memory + 42

@@ -7,7 +7,8 @@ import { draw, drawFormula, fall } from "./drawing.js";
 import { copySpec } from "./knobs.js";
 import { layout } from "./layout.js";
 import { OPERANDS, product, slicesOf } from "./places.js";
-import { advance, clamp, playhead, press, resize, seek } from "./player.js";
+import { clamp, playhead, resize, seek } from "./player.js";
+import { PlayedView, Unfinished, widget } from "./view.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Ledger} Ledger */
@@ -16,15 +17,7 @@ import { advance, clamp, playhead, press, resize, seek } from "./player.js";
 /** @typedef {import("./conv.js").Order} Order */
 /** @typedef {{shape: number[], data: number[]}} Tensor */
 /** @typedef {import("./places.js").Operand} Operand */
-/**
- * What anywidget and the static page's loader hand over.
- * @typedef {object} Model
- * @property {(name: string) => any} get
- * @property {(name: string, value: any) => void} set
- * @property {(event: string, callback: () => void) => void} on
- * @property {(event: string, callback: () => void) => void} off
- * @property {() => void} save_changes
- */
+/** @typedef {import("./view.js").Model} Model */
 /** @typedef {{letter: string, title: string, lesson: string, geometry: Spec} & Record<Operand, Tensor>} Preset */
 /**
  * Everything that is drawn; the head (where the step is) lives beside it.
@@ -49,12 +42,10 @@ const SYNCED = [
   "complaint",
 ];
 
-class PlayerView {
+class PlayerView extends PlayedView {
   /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
-    this.model = model;
-    /** @type {(() => void)[]} what undoes everything on the way out */
-    this.undo = [];
+    super(model, playhead(0));
     this.state = this.#read();
     this.list = listOf(this.state);
     this.head = playhead(this.list.length, model.get("step"), model.get("speed"));
@@ -66,12 +57,8 @@ class PlayerView {
     this.pinned = {};
     /** @type {number[] | null} the gradient cell whose formula is open */
     this.chosen = null;
-    this.frame = 0;
     this.flight = 0;
-    this.clock = 0;
-    this.saved = 0;
-    this.spoken = 0;
-    this.scheduled = false;
+    this.undo.push(() => cancelAnimationFrame(this.flight));
 
     this.ui = layout(this.state.geometry, {
       choose: this.guard((trait, value) => this.#restart({ [trait]: value })),
@@ -82,45 +69,14 @@ class PlayerView {
       refuse: (sentence) => this.complain(sentence),
       pick: this.guard((row, col) => this.#choose(row, col)),
       pin: this.guard((place, slice) => this.#pin(place, slice)),
-      act: this.guard((action) => this.#move(action(this.head))),
+      act: this.guard((action) => this.move(action(this.head))),
       speed: this.guard((speed) => this.#send({ speed })),
       wish: this.guard((wish) => this.#wish(wish)),
       key: this.guard((event) => this.#key(event)),
+      message: this.message,
     });
-    el.append(this.ui.root);
-    this.undo.push(() => this.ui.root.remove());
+    this.mount(el, this.ui.root, SYNCED, () => this.#follow());
     this.draw();
-
-    const schedule = this.guard(() => this.#schedule());
-    for (const name of SYNCED) {
-      model.on(`change:${name}`, schedule);
-      this.undo.push(() => model.off(`change:${name}`, schedule));
-    }
-  }
-
-  destroy() {
-    cancelAnimationFrame(this.frame);
-    cancelAnimationFrame(this.flight);
-    for (const undo of this.undo.splice(0)) undo();
-  }
-
-  /**
-   * A broken step says so in the widget and breaks nothing else.
-   * @template {any[]} Args
-   * @param {(...args: Args) => void} action
-   * @returns {(...args: Args) => void}
-   */
-  guard(action) {
-    return (...args) => {
-      try {
-        action(...args);
-      } catch (error) {
-        this.head = { ...this.head, playing: false };
-        const known = error instanceof GeometryError;
-        this.complain(known ? error.message : `This step went wrong: ${error}`);
-        if (!known) console.warn("ContributionPlayer:", error);
-      }
-    };
   }
 
   // ---- model → state -------------------------------------------------------------------------
@@ -147,26 +103,8 @@ class PlayerView {
     };
   }
 
-  /** One update of several traits fires one event for each: draw once, when all have arrived. */
-  #schedule() {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    queueMicrotask(
-      this.guard(() => {
-        this.scheduled = false;
-        this.#follow();
-      }),
-    );
-  }
-
   #follow() {
-    let next;
-    try {
-      next = this.#read();
-    } catch (error) {
-      if (error instanceof Unfinished) return; // the rest of the arrays is on its way
-      throw error;
-    }
+    const next = this.#read();
     const before = this.state;
     const resized = JSON.stringify(next.geometry) !== JSON.stringify(before.geometry);
     const relisted =
@@ -268,84 +206,26 @@ class PlayerView {
 
   // ---- the head ------------------------------------------------------------------------------
 
-  /** @param {import("./player.js").Head} head */
-  #move(head) {
-    const stepped = head.step !== this.head.step;
-    const started = head.playing && !this.head.playing;
-    const stopped = !head.playing && this.head.playing;
-    const falls = head.step === this.head.step + 1 && !(head.playing && head.speed > 4);
-    this.head = head;
-    if (stepped) {
-      this.pinned = {};
-      this.model.set("step", head.step);
-    }
-    const now = performance.now();
-    if (!head.playing || now - this.saved > 250) {
-      this.saved = now;
-      if (stepped || stopped) this.model.save_changes();
-    }
-    this.draw();
+  leave() {
+    this.pinned = {};
+  }
+
+  /** @param {boolean} next */
+  arrived(next) {
     cancelAnimationFrame(this.flight);
-    if (falls) {
-      // in the next frame: measuring now would make the browser lay the page out twice
-      this.flight = requestAnimationFrame(this.guard(() => fall(this.ui, this.#moment())));
-    }
-    if (started) {
-      this.clock = now;
-      this.#await();
-    }
-    this.#speak(stopped || !head.playing);
+    if (!next) return;
+    // in the next frame: measuring now would make the browser lay the page out twice
+    this.flight = requestAnimationFrame(this.guard(() => fall(this.ui, this.#moment())));
   }
 
-  #await() {
-    this.frame = requestAnimationFrame(this.guard((time) => this.#tick(time)));
-  }
-
-  /** @param {number} time */
-  #tick(time) {
-    if (!this.head.playing) return;
-    const passed = Math.min(Math.max(time - this.clock, 0), 1000); // a hidden page has no frames
-    this.clock = time;
-    const head = advance(this.head, passed);
-    if (head.step !== this.head.step || !head.playing) this.#move(head);
-    else this.head = head;
-    if (this.head.playing) this.#await();
-  }
-
-  /** @param {number} step */
-  #seek(step) {
-    this.#move(seek(this.head, step));
-  }
-
-  /** The step read aloud: at once when stepping by hand, every other second while playing. @param {boolean} atOnce */
-  #speak(atOnce) {
-    const now = performance.now();
-    if (!atOnce && now - this.spoken < 2000) return;
-    this.spoken = now;
+  speak() {
     say(this.ui.live, this.ui.spelled.textContent ?? "");
   }
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const at = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (event.key === "Escape" && this.chosen) {
-      this.#closeFormula();
-      return;
-    }
-    if (at.closest("input, select, textarea, summary")) return;
-    if (event.key === " " && at.closest("button")) return; // space presses the button
-    const head = press(this.head, event.key);
-    if (!head) return;
-    event.preventDefault();
-    event.stopPropagation(); // in a notebook the same keys move between cells
-    this.#move(head);
-  }
-
-  /** @param {string} sentence */
-  complain(sentence) {
-    say(this.ui.message, sentence);
-    this.ui.message.hidden = !sentence;
+    if (event.key === "Escape" && this.chosen) this.#closeFormula();
+    else this.playKey(event);
   }
 
   // ---- drawing -------------------------------------------------------------------------------
@@ -365,7 +245,7 @@ class PlayerView {
     this.#drawPresets();
     draw(this.ui, moment);
     drawFormula(this.ui, moment, {
-      seek: this.guard((step) => this.#seek(step)),
+      seek: this.guard((step) => this.move(seek(this.head, step))),
       close: this.guard(() => this.#closeFormula()),
     });
   }
@@ -409,7 +289,7 @@ class PlayerView {
     const { target } = this.state;
     const cell = target === "bias" ? [col] : [...this.#moment().shown.result, row, col];
     this.chosen = `${this.chosen}` === `${cell}` ? null : cell;
-    this.#move({ ...this.head, playing: false });
+    this.move({ ...this.head, playing: false });
     if (this.chosen) say(this.ui.live, this.ui.formulaBox.querySelector("span")?.textContent ?? "");
   }
 
@@ -422,9 +302,6 @@ class PlayerView {
     this.ui.result.grid.cell(row, col)?.focus();
   }
 }
-
-/** The arrays of an update that has not arrived as a whole yet. */
-class Unfinished extends Error {}
 
 /** @param {State} state */
 const listOf = ({ geometry, target, order, includePadding }) =>
@@ -442,21 +319,4 @@ function sameNumbers(preset, { geometry, arrays }) {
   );
 }
 
-export default {
-  /**
-   * Draws the player into `el`; what comes back takes it away again.
-   * @param {{model: Model, el: HTMLElement}} context
-   */
-  render({ model, el }) {
-    try {
-      const view = new PlayerView(model, el);
-      return () => view.destroy();
-    } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
-      el.append(
-        h("p", { class: "cg cg-message", role: "alert" }, `The player could not start: ${words}`),
-      );
-      return () => el.replaceChildren();
-    }
-  },
-};
+export default widget("player", (model, el) => new PlayerView(model, el));

@@ -125,7 +125,7 @@ function whole(name, value, least) {
 
 /** @param {number} a @param {number} b */
 function commonDivisors(a, b) {
-  return [...range(1, Math.min(a, b) + 1)].filter((d) => a % d === 0 && b % d === 0);
+  return indices(Math.min(a, b) + 1).filter((d) => a % d === 0 && b % d === 0); // x % 0 is no 0
 }
 
 /** The widest border of each axis: reflection needs cells to reflect. @param {Spec} spec */
@@ -222,6 +222,20 @@ export function cellAt(g, h, v) {
   const row = imageIndex(h, g.H, g.padding_mode);
   const col = imageIndex(v, g.W, g.padding_mode);
   return row < 0 || col < 0 ? null : [row, col];
+}
+
+/**
+ * Image row behind every output row and kernel row, `rows[p][i]`, and columns likewise; −1 on zero
+ * padding.  What `rows` and `cols` of ConvGeometry are.
+ * @param {Geometry} g
+ */
+export function readMaps(g) {
+  /** @param {number} outputs @param {number} taps @param {number} size @param {0 | 1} axis */
+  const map = (outputs, taps, size, axis) =>
+    indices(outputs).map((a) =>
+      indices(taps).map((b) => imageIndex(source(g, a, a, b, b)[axis], size, g.padding_mode)),
+    );
+  return { rows: map(g.OH, g.KH, g.H, 0), cols: map(g.OW, g.KW, g.W, 1) };
 }
 
 /** @param {Geometry} g @param {number} o */
@@ -360,13 +374,28 @@ export function accumulate(list, operands, to = list.length, from = 0) {
 
 /**
  * The output of the convolution, flat in the shape (N, O, OH, OW).
- * @param {Geometry} g @param {Operands} operands @param {ArrayLike<number>} [bias]
+ * @param {Geometry} g @param {Pick<Operands, "x" | "weight">} operands @param {ArrayLike<number>} [bias]
  */
 export function forward(g, { x, weight }, bias) {
-  const list = ledger(g, "weight", "position", false);
+  const { rows, cols } = readMaps(g);
   const y = new Float64Array(g.N * g.O * g.OH * g.OW);
-  if (bias) y.forEach((_, k) => (y[k] = bias[Math.floor(k / (g.OH * g.OW)) % g.O]));
-  for (let k = 0; k < list.length; k++) y[list.g[k]] += weight.data[list.w[k]] * x.data[list.x[k]];
+  let at = 0;
+  for (let n = 0; n < g.N; n++)
+    for (let o = 0; o < g.O; o++)
+      for (let p = 0; p < g.OH; p++)
+        for (let q = 0; q < g.OW; q++) {
+          let sum = bias ? bias[o] : 0;
+          let tap = o * g.CG * g.KH * g.KW;
+          for (let c = 0; c < g.CG; c++) {
+            const plane = (n * g.C + channelOf(g, o, c)) * g.H;
+            for (const row of rows[p])
+              for (const col of cols[q]) {
+                const w = weight.data[tap++];
+                if (row >= 0 && col >= 0) sum += w * x.data[(plane + row) * g.W + col];
+              }
+          }
+          y[at++] = sum;
+        }
   return y;
 }
 
@@ -379,10 +408,8 @@ export const gradients = (g, operands) => ({
 
 // ---- small tools -----------------------------------------------------------------------------
 
-/** @param {number} from @param {number} to */
-export function* range(from, to) {
-  for (let k = from; k < to; k++) yield k;
-}
+/** 0, 1, … up to `size`. @param {number} size */
+export const indices = (size) => Array.from({ length: size }, (_, k) => k);
 
 /** A pair as people write it: one value where both are alike. @param {readonly (number | string)[]} pair */
 export const short = (pair) => (pair[0] === pair[1] ? `${pair[0]}` : `(${pair[0]}, ${pair[1]})`);
@@ -400,6 +427,9 @@ export function unravel(offset, shape) {
 /** The flat offset of an index tuple. @param {number[]} index @param {number[]} shape */
 export const ravel = (index, shape) =>
   index.reduce((offset, k, axis) => offset * shape[axis] + k, 0);
+
+/** What stands at an index. @param {Tensor} tensor @param {...number} index */
+export const at = ({ data, shape }, ...index) => data[ravel(index, shape)];
 
 /**
  * The small integer that a new cell gets when an array grows; the same in base.py.

@@ -7,7 +7,7 @@ import {
   channelOf,
   factors,
   groupOf,
-  range,
+  indices,
   ravel,
   shapes,
   targetShape,
@@ -27,7 +27,7 @@ import {
   table,
   unread,
 } from "./places.js";
-import { drawControls } from "./transport.js";
+import { drawTransport } from "./transport.js";
 import {
   GRADIENT,
   caption,
@@ -83,10 +83,7 @@ export function draw(ui, moment) {
   ui.result.title(GRADIENT[target], alone ? "the shares added up" : "being filled");
   if (alone) drawShare(ui.share, moment);
   drawSpelled(ui, moment, sums);
-  drawControls(ui.controls, head);
-  ui.padSwitch.checked = moment.includePadding;
-  ui.padLabel.hidden =
-    target === "bias" || g.padding_mode !== "zeros" || !g.padding.flat().some(Boolean);
+  drawControls(ui, moment);
   ui.root.classList.toggle("cg-padded", g.padding.flat().some(Boolean));
   // where a formula is open, a step that is not in it stands back
   ui.root.classList.toggle(
@@ -268,7 +265,7 @@ function drawShare(panel, moment) {
   say(panel.slice, product(shapes(g).x.slice(0, 2)) > 1 ? sliceName("nc", shown.result) : "");
 }
 
-// ---- words --------------------------------------------------------------------------------
+// ---- words and controls ----------------------------------------------------------------------
 
 /** @param {Layout} ui @param {Moment} moment @param {Float64Array} sums */
 function drawSpelled(ui, { list, arrays, head, now }, sums) {
@@ -282,6 +279,15 @@ function drawSpelled(ui, { list, arrays, head, now }, sums) {
   const sum = now.target ? sums[ravel(now.target, targetShape(g, target))] : 0;
   const values = factors(list, head.step - 1, arrays);
   fill(ui.spelled, ...tinted(spell(g, target, now, values, sum)));
+}
+
+/** @param {Layout} ui @param {Moment} moment */
+function drawControls({ controls, padSwitch, padLabel }, { list, head, includePadding }) {
+  const { geometry: g, target } = list;
+  drawTransport(controls, head);
+  padSwitch.checked = includePadding;
+  padLabel.hidden =
+    target === "bias" || g.padding_mode !== "zeros" || !g.padding.flat().some(Boolean);
 }
 
 // ---- one product falls -----------------------------------------------------------------------
@@ -332,7 +338,7 @@ export function fall(ui, moment) {
 function stepsOfChosen({ list, chosen }) {
   if (!chosen) return [];
   const offset = ravel(chosen, targetShape(list.geometry, list.target));
-  return [...range(0, list.length)].filter((k) => list.t[k] === offset);
+  return indices(list.length).filter((k) => list.t[k] === offset);
 }
 
 /**

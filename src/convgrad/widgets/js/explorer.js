@@ -5,28 +5,19 @@
 import { GeometryError, geometryOf, ravel, refit, shapes } from "./conv.js";
 import { attribute, fill, freshName, h, say } from "./dom.js";
 import { KnobForm, copySpec } from "./knobs.js";
-import { keysHelp } from "./layout.js";
 import { OPERANDS, product } from "./places.js";
-import { advance, clamp, playhead, press, resize, seek } from "./player.js";
-import { drawControls, transport } from "./transport.js";
+import { clamp, playhead, resize, seek } from "./player.js";
+import { drawTransport, keysHelp, transport } from "./transport.js";
+import { PlayedView, Unfinished } from "./view.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./places.js").Operand} Operand */
-/** @typedef {import("./player.js").Head} Head */
+/** @typedef {import("./view.js").Model} Model */
 /** @typedef {{shape: number[], data: number[]}} Tensor */
 /** @typedef {{geometry: Spec} & Record<Operand, Tensor>} Numbers */
 /** @typedef {Numbers & {letter: string, title: string, lesson: string}} Preset */
 /** @typedef {{geometry: Geometry, arrays: Record<Operand, Tensor>, options: Record<string, any>}} State */
-/**
- * What anywidget and the static page's loader hand over.
- * @typedef {object} Model
- * @property {(name: string) => any} get
- * @property {(name: string, value: any) => void} set
- * @property {(event: string, callback: () => void) => void} on
- * @property {(event: string, callback: () => void) => void} off
- * @property {() => void} save_changes
- */
 /**
  * What a widget puts into the common frame.
  * @typedef {object} Parts
@@ -38,32 +29,39 @@ import { drawControls, transport } from "./transport.js";
  * @property {Node[]} below
  * @property {[string, string][]} keys  besides those of every player
  */
-/** What the view writes into. @typedef {{root: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, message: HTMLElement, form: KnobForm, controls: import("./transport.js").Transport}} Frame */
+/** What the view writes into. @typedef {{root: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, form: KnobForm, controls: import("./transport.js").Transport}} Frame */
 
-/** The arrays of an update that has not arrived as a whole yet. */
-class Unfinished extends Error {}
+/**
+ * The state of a model.
+ * @param {Model} model @param {string[]} names  of its options
+ * @returns {State}
+ */
+function read(model, names) {
+  const geometry = geometryOf(model.get("geometry"));
+  const needed = shapes(geometry);
+  const arrays = /** @type {Record<Operand, Tensor>} */ ({});
+  for (const name of OPERANDS) {
+    arrays[name] = model.get(name);
+    if (`${arrays[name].shape}` !== `${needed[name]}`) throw new Unfinished(name);
+  }
+  const options = Object.fromEntries(names.map((name) => [name, model.get(name)]));
+  return { geometry, arrays, options };
+}
 
-export class Explorer {
-  /** @type {(() => void)[]} what undoes everything on the way out */
-  #undo = [];
+export class Explorer extends PlayedView {
   /** @type {Numbers} */
   #start;
-  #raf = 0;
-  #clock = 0;
-  #saved = 0;
-  #spoken = 0;
-  #scheduled = false;
 
   /**
    * @param {Model} model
    * @param {string} who  how its sentences call the widget: "the player"
-   * @param {string[]} options  traits besides geometry, arrays, step and speed
+   * @param {string[]} names  of the traits besides geometry, arrays, step and speed
    */
-  constructor(model, who, options) {
-    this.model = model;
+  constructor(model, who, names) {
+    super(model, playhead(0));
     this.who = who;
-    this.names = options;
-    this.state = this.#read();
+    this.names = names;
+    this.state = read(model, names);
     this.#start = snapshot(this.state);
     this.head = playhead(this.count(this.state), model.get("step"), model.get("speed"));
     /** @type {Frame} */
@@ -77,15 +75,16 @@ export class Explorer {
     return 0;
   }
 
-  /** The step at which something is shown first. @param {State} _state @returns {number} */
-  first(_state) {
-    return 0;
+  /** The step at which something is shown first: all is there, to be looked at. @param {State} state */
+  first(state) {
+    return this.count(state);
   }
-
-  draw() {}
 
   /** Another step, or other sizes: what somebody looks at may be gone. @param {boolean} _resized */
   forget(_resized) {}
+
+  /** The widget's own part. */
+  paint() {}
 
   // ---- coming and going ----------------------------------------------------------------------
 
@@ -94,7 +93,6 @@ export class Explorer {
     const presets = h("span", { class: "cg-examples" });
     const spelled = h("p", { class: "cg-spelled" });
     const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
-    const message = h("p", { class: "cg-message", role: "alert", hidden: true });
     const form = new KnobForm(this.state.geometry, this.guard((wish) => this.#wish(wish)));
     const controls = transport(
       {
@@ -108,7 +106,7 @@ export class Explorer {
       {
         class: `cg cg-player ${kind}`,
         "aria-label": freshName(name),
-        onkeydown: this.guard((event) => this.key(event)),
+        onkeydown: this.guard((event) => this.playKey(event)),
       },
       h(
         "div",
@@ -132,7 +130,7 @@ export class Explorer {
         stage[1],
       ),
       h("div", { class: "cg-bottom" }, spelled, live, controls.el),
-      message,
+      this.message,
       ...below,
       h(
         "div",
@@ -141,80 +139,21 @@ export class Explorer {
         keysHelp(keys),
       ),
     );
-    return { root, presets, spelled, live, message, form, controls };
+    return { root, presets, spelled, live, form, controls };
   }
 
   /** @param {HTMLElement} el @param {Parts} parts */
-  mount(el, parts) {
+  show(el, parts) {
     this.ui = this.#frame(parts);
-    const { root } = this.ui;
-    el.append(root);
-    this.#undo.push(() => root.remove());
-    this.redraw();
-    // one update of several traits fires one event for each: draw once, when all have arrived
-    const schedule = () => {
-      if (this.#scheduled) return;
-      this.#scheduled = true;
-      queueMicrotask(
-        this.guard(() => {
-          this.#scheduled = false;
-          this.#follow();
-        }),
-      );
-    };
-    for (const name of ["geometry", ...OPERANDS, "step", "speed", "complaint", ...this.names]) {
-      this.model.on(`change:${name}`, schedule);
-      this.#undo.push(() => this.model.off(`change:${name}`, schedule));
-    }
-  }
-
-  destroy() {
-    cancelAnimationFrame(this.#raf);
-    for (const undo of this.#undo.splice(0)) undo();
-  }
-
-  /**
-   * A broken step says so in the widget and breaks nothing else.
-   * @template {any[]} Args
-   * @param {(...args: Args) => void} action
-   * @returns {(...args: Args) => void}
-   */
-  guard(action) {
-    return (...args) => {
-      try {
-        action(...args);
-      } catch (error) {
-        this.head = { ...this.head, playing: false };
-        const known = error instanceof GeometryError;
-        this.complain(known ? error.message : `This step went wrong: ${error}`);
-        if (!known) console.warn("convgrad:", error);
-      }
-    };
+    this.draw();
+    const traits = ["geometry", ...OPERANDS, "step", "speed", "complaint", ...this.names];
+    this.mount(el, this.ui.root, traits, () => this.#follow());
   }
 
   // ---- model → state -------------------------------------------------------------------------
 
-  /** @returns {State} */
-  #read() {
-    const geometry = geometryOf(this.model.get("geometry"));
-    const needed = shapes(geometry);
-    const arrays = /** @type {Record<Operand, Tensor>} */ ({});
-    for (const name of OPERANDS) {
-      arrays[name] = this.model.get(name);
-      if (`${arrays[name].shape}` !== `${needed[name]}`) throw new Unfinished(name);
-    }
-    const options = Object.fromEntries(this.names.map((name) => [name, this.model.get(name)]));
-    return { geometry, arrays, options };
-  }
-
   #follow() {
-    let next;
-    try {
-      next = this.#read();
-    } catch (error) {
-      if (error instanceof Unfinished) return; // the rest of the arrays is on its way
-      throw error;
-    }
+    const next = read(this.model, this.names);
     const before = this.state;
     this.state = next;
     const resized = JSON.stringify(next.geometry) !== JSON.stringify(before.geometry);
@@ -235,7 +174,7 @@ export class Explorer {
     }
     if (!(resized || other || moved || edited)) return; // what this view has just done itself
     if (resized || other || moved) this.forget(resized || other);
-    this.redraw();
+    this.draw();
   }
 
   // ---- state → model -------------------------------------------------------------------------
@@ -291,77 +230,23 @@ export class Explorer {
     this.ui.form.show(geometry);
   }
 
-  // ---- the head ------------------------------------------------------------------------------
+  // ---- playing -------------------------------------------------------------------------------
 
-  /** @param {Head} head */
-  move(head) {
-    const stepped = head.step !== this.head.step;
-    const started = head.playing && !this.head.playing;
-    const stopped = !head.playing && this.head.playing;
-    this.head = head;
-    if (stepped) this.model.set("step", head.step);
-    const now = performance.now();
-    if (!head.playing || now - this.#saved > 250) {
-      this.#saved = now;
-      if (stepped || stopped) this.model.save_changes();
-    }
-    if (stepped || started) this.forget(false);
-    this.redraw();
-    if (started) {
-      this.#clock = now;
-      this.#wait();
-    }
-    this.#speak(stopped || !head.playing);
+  leave() {
+    this.forget(false);
   }
 
-  #wait() {
-    this.#raf = requestAnimationFrame(
-      this.guard((time) => {
-        if (!this.head.playing) return;
-        const passed = clamp(time - this.#clock, 0, 1000); // a hidden page has no frames
-        this.#clock = time;
-        const head = advance(this.head, passed);
-        if (head.step !== this.head.step || !head.playing) this.move(head);
-        else this.head = head;
-        if (this.head.playing) this.#wait();
-      }),
-    );
-  }
-
-  /** The step read aloud: at once when stepping by hand, every other second while playing. @param {boolean} atOnce */
-  #speak(atOnce) {
-    const now = performance.now();
-    if (!atOnce && now - this.#spoken < 2000) return;
-    this.#spoken = now;
+  speak() {
     say(this.ui.live, this.ui.spelled.textContent ?? "");
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const at = /** @type {HTMLElement} */ (event.target);
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (at.closest("input, select, textarea, summary")) return;
-    if (event.key === " " && at.closest("button")) return; // space presses the button
-    const head = press(this.head, event.key);
-    if (!head) return;
-    event.preventDefault();
-    event.stopPropagation(); // in a notebook the same keys move between cells
-    this.move(head);
-  }
-
-  /** @param {string} sentence */
-  complain(sentence) {
-    say(this.ui.message, sentence);
-    this.ui.message.hidden = !sentence;
   }
 
   // ---- drawing -------------------------------------------------------------------------------
 
-  redraw() {
+  draw() {
     this.#drawPresets();
-    drawControls(this.ui.controls, this.head);
+    drawTransport(this.ui.controls, this.head);
     this.ui.root.classList.toggle("cg-fast", this.head.playing && this.head.speed > 8);
-    this.draw();
+    this.paint();
   }
 
   #drawPresets() {
@@ -380,7 +265,7 @@ export class Explorer {
         ...presets.map((preset) =>
           button(preset.letter, `${preset.title}. ${preset.lesson}`, () => this.#load(preset)),
         ),
-        button("reset", "back to the sizes and numbers at the beginning", () =>
+        button("reset", "back to how it began", () =>
           this.#load(this.#start),
         ),
       );
@@ -423,22 +308,3 @@ function sameNumbers(preset, { geometry, arrays }) {
     preset[name].data.every((value, k) => value === arrays[name].data[k]),
   );
 }
-
-/**
- * What anywidget and the loader call: draws the widget, and says it in words where that fails.
- * @param {string} who @param {(context: {model: Model, el: HTMLElement}) => {destroy: () => void}} make
- */
-export const widget = (who, make) => ({
-  /** @param {{model: Model, el: HTMLElement}} context */
-  render(context) {
-    try {
-      const view = make(context);
-      return () => view.destroy();
-    } catch (error) {
-      const words = error instanceof Error ? error.message : String(error);
-      const { el } = context;
-      el.append(h("p", { class: "cg cg-message", role: "alert" }, `${who} could not start: ${words}`));
-      return () => el.replaceChildren();
-    }
-  },
-});

@@ -5,7 +5,7 @@
 // One block is one image n and one group k: r = (c, i, j) counts the rows of its columns, with c in
 // the group, and l = (p, q) the windows.
 
-import { cellAt, channelOf, range, source, unravel } from "./conv.js";
+import { cellAt, channelOf, source, unravel } from "./conv.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./conv.js").Pair} Pair */
@@ -28,9 +28,6 @@ import { cellAt, channelOf, range, source, unravel } from "./conv.js";
 
 /** How many rows r, windows l and kernels o a block has. @param {Geometry} g */
 export const blockSizes = (g) => ({ r: g.CG * g.KH * g.KW, l: g.OH * g.OW, o: g.OG });
-
-/** 0 … size − 1. @param {number} size */
-export const upTo = (size) => [...range(0, size)];
 
 /** Where entry (r, l) of the columns comes from, the same in every block. @param {Geometry} g @param {number} r @param {number} l @returns {Origin} */
 export function origin(g, r, l) {

@@ -7,7 +7,7 @@ import { GRADIENT } from "./words.js";
 import { KnobForm } from "./knobs.js";
 import { Overview, sliceName } from "./overview.js";
 import { groupOfSlice } from "./places.js";
-import { transport } from "./transport.js";
+import { keysHelp, transport } from "./transport.js";
 
 /** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./conv.js").Target} Target */
@@ -40,6 +40,7 @@ export const TITLES = {
  * @property {(speed: number) => void} speed
  * @property {(wish: Spec) => void} wish
  * @property {(event: KeyboardEvent) => void} key
+ * @property {HTMLElement} message  where complaints are shown
  */
 
 /** @typedef {ReturnType<typeof layout>} Layout */
@@ -104,7 +105,6 @@ export function layout(spec, on) {
   orders.el.setAttribute("aria-describedby", captionId);
   const spelled = h("p", { class: "cg-spelled" });
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
-  const message = h("p", { class: "cg-message", role: "alert", hidden: true });
   const formulaBox = h("div", { class: "cg-formula", hidden: true });
   const form = new KnobForm(spec, on.wish);
   const controls = transport(on, "products");
@@ -123,13 +123,16 @@ export function layout(spec, on) {
     h("div", { class: "cg-top" }, targets.el, orders.el, caption),
     stage,
     h("div", { class: "cg-bottom" }, spelled, live, controls.el),
-    message,
+    on.message,
     formulaBox,
     h(
       "div",
       { class: "cg-more" },
       h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"), form.el),
-      keysHelp(),
+      keysHelp([
+        ["Enter", "edit a number; in the gradient: show its formula"],
+        ["Escape", "leave a number as it was; close the formula"],
+      ]),
     ),
   );
   root.addEventListener("keydown", on.key);
@@ -149,7 +152,6 @@ export function layout(spec, on) {
     caption,
     spelled,
     live,
-    message,
     formulaBox,
     form,
     controls,
@@ -225,31 +227,4 @@ export function choice(legend, options, onchoose) {
   /** @param {string} value */
   const show = (value) => inputs.forEach((input) => (input.checked = input.value === value));
   return { el, show };
-}
-
-/** @type {[string, string][]} */
-const KEYS_HERE = [
-  ["Enter", "edit a number; in the gradient: show its formula"],
-  ["Escape", "leave a number as it was; close the formula"],
-];
-
-/** What the keys do: those of every player, and those of this widget. @param {[string, string][]} [more] */
-export function keysHelp(more = KEYS_HERE) {
-  const keys = [
-    ["Space", "play or pause"],
-    ["→ ←", "one step on or back"],
-    ["Home End", "to the start or the end"],
-    ["arrows in a grid", "from cell to cell"],
-    ...more,
-  ];
-  return h(
-    "details",
-    { class: "cg-keys" },
-    h("summary", {}, "keys"),
-    h(
-      "dl",
-      {},
-      ...keys.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]),
-    ),
-  );
 }

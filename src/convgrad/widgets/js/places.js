@@ -1,7 +1,7 @@
 // @ts-check
 // Where a contribution is in each array, and which cells belong together: indices, no drawing.
 
-import { channelOf, imageIndex, range, shapes, source } from "./conv.js";
+import { cellAt, channelOf, indices, readMaps, shapes, source } from "./conv.js";
 import { groupLetter } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -97,15 +97,28 @@ export function companions(g, c, order) {
 
 /** Cells of the image that no window reads. @param {Geometry} g */
 export function unread(g) {
-  const rows = new Set(
-    table(g.OH, g.KH).map(([p, i]) => imageIndex(source(g, p, 0, i, 0)[0], g.H, g.padding_mode)),
-  );
-  const cols = new Set(
-    table(g.OW, g.KW).map(([q, j]) => imageIndex(source(g, 0, q, 0, j)[1], g.W, g.padding_mode)),
-  );
+  const [rows, cols] = Object.values(readMaps(g)).map((map) => new Set(map.flat()));
   return table(g.H, g.W).filter(([row, col]) => !rows.has(row) || !cols.has(col));
+}
+
+/**
+ * Everything that reads the place (h, v) of the padded image: output cell and tap.  A cell of the
+ * image is also read through its copies on the border.
+ * @param {Geometry} g @param {number} h @param {number} v
+ * @returns {{p: number, q: number, i: number, j: number, h: number, v: number}[]}
+ */
+export function readersOf(g, h, v) {
+  const inside = h >= 0 && v >= 0 && h < g.H && v < g.W;
+  const found = [];
+  for (const [p, q] of table(g.OH, g.OW))
+    for (const [i, j] of table(g.KH, g.KW)) {
+      const place = source(g, p, q, i, j);
+      const read = inside ? cellAt(g, ...place) : place;
+      if (read && read[0] === h && read[1] === v) found.push({ p, q, i, j, h: place[0], v: place[1] });
+    }
+  return found;
 }
 
 /** All cells of a table. @param {number} rows @param {number} cols @returns {[number, number][]} */
 export const table = (rows, cols) =>
-  [...range(0, rows * cols)].map((k) => [Math.floor(k / cols), k % cols]);
+  indices(rows * cols).map((k) => [Math.floor(k / cols), k % cols]);

@@ -1,5 +1,5 @@
 // @ts-check
-// The one row of controls with which steps are played: buttons, a slider, a counter, the speed.
+// The one row of controls that plays, steps and scrubs, and the list of its keys.
 
 import { attribute, drawing, fill, h, say } from "./dom.js";
 import { SPEEDS, seek, toggle } from "./player.js";
@@ -9,7 +9,7 @@ import { SPEEDS, seek, toggle } from "./player.js";
 
 /**
  * @param {{act: (action: (head: Head) => Head) => void, speed: (speed: number) => void}} on
- * @param {string} unit  what is counted: "products"
+ * @param {string} unit  what the speed counts
  */
 export function transport(on, unit) {
   /** @param {string} name @param {string} label @param {(head: Head) => Head} action */
@@ -53,26 +53,27 @@ export function transport(on, unit) {
   return { el, first, back, play, next, last, scrub, count, speed };
 }
 
-/** Where the head stands, written into the controls. @param {Transport} controls @param {Head} head */
-export function drawControls(controls, { step, length, playing, speed }) {
-  controls.scrub.max = String(length);
-  controls.scrub.value = String(step);
-  controls.scrub.setAttribute("aria-valuetext", `step ${step} of ${length}`);
-  say(controls.count, `${step} / ${length}`);
-  controls.count.style.minWidth = `${2 * String(length).length + 3}ch`;
+/** @param {Transport} controls @param {Head} head */
+export function drawTransport(controls, { step, length, playing, speed }) {
+  const { scrub, count, play, first, back, next, last, speed: choice } = controls;
+  scrub.max = String(length);
+  scrub.value = String(step);
+  attribute(scrub, "aria-valuetext", `step ${step} of ${length}`);
+  say(count, `${step} / ${length}`);
+  count.style.minWidth = `${2 * String(length).length + 3}ch`;
   const label = playing ? "pause" : "play";
-  if (controls.play.getAttribute("aria-label") !== label) {
-    controls.play.setAttribute("aria-label", label);
-    controls.play.title = label;
-    fill(controls.play, drawnIcon(label));
+  if (play.title !== label) {
+    attribute(play, "aria-label", label);
+    play.title = label;
+    fill(play, drawnIcon(label));
   }
   // not `disabled`, which would throw the focus away at either end
-  for (const button of [controls.first, controls.back]) dim(button, step === 0);
-  for (const button of [controls.last, controls.next]) dim(button, step === length);
+  for (const button of [first, back]) dim(button, step === 0);
+  for (const button of [last, next]) dim(button, step === length);
   const speeds = [...new Set([...SPEEDS, speed])].sort((a, b) => a - b);
-  if (controls.speed.childElementCount !== speeds.length || controls.speed.value !== `${speed}`) {
-    fill(controls.speed, ...speeds.map((rate) => h("option", { value: rate }, `${rate} / s`)));
-    controls.speed.value = `${speed}`;
+  if (choice.childElementCount !== speeds.length || choice.value !== `${speed}`) {
+    fill(choice, ...speeds.map((rate) => h("option", { value: rate }, `${rate} / s`)));
+    choice.value = `${speed}`;
   }
 }
 
@@ -95,3 +96,28 @@ function drawnIcon(name) {
   path.setAttribute("d", ICONS[name]);
   return svg;
 }
+
+/** What the keys do; `extra` are those of one widget. @param {[string, string][]} extra */
+export function keysHelp(extra) {
+  const keys = [
+    ["Space", "play or pause"],
+    ["→ ←", "one step on or back"],
+    ["Home End", "to the start or the end"],
+    ["arrows in a grid", "from cell to cell"],
+    ...extra,
+  ];
+  return keysList(keys);
+}
+
+/** @param {string[][]} keys */
+export const keysList = (keys) =>
+  h(
+    "details",
+    { class: "cg-keys" },
+    h("summary", {}, "keys"),
+    h(
+      "dl",
+      {},
+      ...keys.flatMap(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]),
+    ),
+  );

@@ -1,21 +1,22 @@
 // @ts-check
 // UnfoldMatrix in the page: an image, its windows as columns, and the products made with them.
 
-import { cellAt, ravel, unravel } from "./conv.js";
+import { at, cellAt, indices, ravel, unravel } from "./conv.js";
 import { fill, freshId, h, say, tinted } from "./dom.js";
-import { Explorer, widget } from "./explorer.js";
-import { blockSizes, origin, upTo } from "./im2col.js";
+import { Explorer } from "./explorer.js";
+import { blockSizes, origin } from "./im2col.js";
 import { choice } from "./layout.js";
 import { unread } from "./places.js";
-import { sheetOf, whole } from "./sheet.js";
+import { sheetOf, whole } from "./paged_grid.js";
 import { axesOf, channelIn, countSteps, entriesOf, related, reveal, sceneOf, span, stepAt } from "./unfold_steps.js";
 import { CAPTIONS, inked, memoryWords, spelled } from "./unfold_words.js";
+import { widget } from "./view.js";
 import { groupLetter } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./explorer.js").State} State */
 /** @typedef {import("./im2col.js").Block} Block */
-/** @typedef {import("./sheet.js").Way} Way */
+/** @typedef {import("./paged_grid.js").Way} Way */
 /** @typedef {import("./unfold_steps.js").Axis} Axis */
 /** @typedef {import("./unfold_steps.js").Place} Place */
 /** @typedef {import("./unfold_steps.js").Scene} Scene */
@@ -53,7 +54,7 @@ class UnfoldView extends Explorer {
   #pinned = null;
   /** @type {Record<Axis, number>} the first one of each axis that is drawn */
   #starts = { r: 0, l: 0, o: 0 };
-  /** @type {Record<string, import("./sheet.js").Sheet>} by place, and channel of a map */
+  /** @type {Record<string, import("./paged_grid.js").Sheet>} by place, and channel of a map */
   #sheets = {};
   #chosen = "";
   /** @type {Partial<Record<"n" | "k", ReturnType<typeof choice>>>} */
@@ -65,12 +66,12 @@ class UnfoldView extends Explorer {
   #memory = h("div", { class: "cg-memory" });
   #choice;
 
-  /** @param {import("./explorer.js").Model} model @param {HTMLElement} el */
+  /** @param {import("./view.js").Model} model @param {HTMLElement} el */
   constructor(model, el) {
     super(model, "the matrix view", ["stage"]);
     this.#choice = choice("make", Object.entries(STAGE_NAMES), this.guard((stage) => this.restart({ stage })));
     this.#choice.el.setAttribute("aria-describedby", this.#caption.id);
-    this.mount(el, {
+    this.show(el, {
       name: "Image and columns",
       kind: "cg-unfold",
       unit: "steps",
@@ -94,11 +95,6 @@ class UnfoldView extends Explorer {
     return countSteps(geometry, options.stage);
   }
 
-  /** All there at first, to be looked at; play begins at the start. @param {State} state */
-  first(state) {
-    return this.count(state);
-  }
-
   /** @param {boolean} resized */
   forget(resized) {
     this.#pinned = null;
@@ -113,8 +109,8 @@ class UnfoldView extends Explorer {
     // whoever comes last is answered: a pointer that rests gives way to the keyboard
     this.#looks = way === "focus" ? { focus: spot } : { ...this.#looks, hover: spot };
     if (this.head.playing) return;
-    this.redraw();
-    if (spot && way === "focus") say(this.ui.live, this.ui.spelled.textContent ?? "");
+    this.draw();
+    if (spot && way === "focus") this.speak();
   }
 
   /** The sheet of a place: made when it is first drawn. @param {Place} place @param {number} c  channel of a map */
@@ -131,7 +127,7 @@ class UnfoldView extends Explorer {
       turn: this.guard((axis, start) => {
         const name = axesOf(this.#stage, place)[axis];
         if (name) this.#starts[name] = start;
-        this.redraw();
+        this.draw();
       }),
     }));
   }
@@ -158,7 +154,7 @@ class UnfoldView extends Explorer {
     return this.#pinned ?? this.#step;
   }
 
-  draw() {
+  paint() {
     const { head, ui } = this;
     const [stage, block] = [this.#stage, this.#block];
     const { geometry: g, arrays } = this.state;
@@ -217,7 +213,7 @@ class UnfoldView extends Explorer {
       sheet.el.dataset.at = side;
       placed.push(sheet.el);
     }
-    const maps = upTo(g.CG).map((c) => this.#drawMap(scene, isInput ? "image" : "x", c, spot, belongs));
+    const maps = indices(g.CG).map((c) => this.#drawMap(scene, isInput ? "image" : "x", c, spot, belongs));
     if (isInput) maps.push(this.#drawMap(scene, "overlap", 0, spot, belongs));
     if (!same(this.#maps, maps)) fill(this.#maps, ...maps);
     // read from left to right: what is given first
@@ -250,7 +246,7 @@ class UnfoldView extends Explorer {
     sheet.title(key, symbol, name, isX, remarks.filter(Boolean).join(" · "));
     sheet.write(whole(g.H), whole(g.W), padded ? g.padding : NO_BORDER, (row, col) => {
       const cell = cellAt(g, row, col);
-      if (isX) return cell ? arrays.x.data[ravel([block.n, channel, ...cell], arrays.x.shape)] : 0;
+      if (isX) return cell ? at(arrays.x, block.n, channel, ...cell) : 0;
       const inside = cell && cell[0] === row && cell[1] === col;
       return inside ? (place === "image" ? sums : counts)[ravel([c, row, col], [g.CG, g.H, g.W])] : null;
     });
@@ -268,10 +264,10 @@ class UnfoldView extends Explorer {
       this.#chosen = wanted;
       /** @param {"n" | "k"} axis @param {string} legend @param {number} count @param {(k: number) => string} name */
       const row = (axis, legend, count, name) =>
-        choice(legend, upTo(count).map((k) => [`${k}`, name(k)]), this.guard((k) => {
+        choice(legend, indices(count).map((k) => [`${k}`, name(k)]), this.guard((k) => {
           const { n, k: group } = this.#block;
           this.#pinned = { n, k: group, [axis]: Number(k) };
-          this.redraw();
+          this.draw();
         }));
       const rows = { n: row("n", "image", g.N, String), k: row("k", "group", g.groups, groupLetter) };
       fill(this.#blocks, ...(g.N > 1 ? [rows.n.el] : []), ...(g.groups > 1 ? [rows.k.el] : []));
@@ -308,4 +304,4 @@ function axisName({ g, block }, axis, k) {
   return `${g.CG > 1 ? `c${channelIn(g, block, c)} ` : ""}${i},${j}`;
 }
 
-export default widget("The matrix view", ({ model, el }) => new UnfoldView(model, el));
+export default widget("matrix view", (model, el) => new UnfoldView(model, el));

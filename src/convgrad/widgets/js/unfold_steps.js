@@ -6,8 +6,9 @@
 // l = (p, q), a window; o, a kernel of the group.  Cells of two matrices belong together where they
 // agree in the coordinate that both have.
 
-import { channelOf } from "./conv.js";
-import { blockSizes, fold, kernelRows, matrix, multiply, origin, transpose, unfold, upTo, upstreamRows } from "./im2col.js";
+import { channelOf, indices, ravel } from "./conv.js";
+import { blockSizes, fold, kernelRows, matrix, multiply, origin, transpose, unfold, upstreamRows } from "./im2col.js";
+import { readersOf } from "./places.js";
 import { clamp } from "./player.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -110,7 +111,7 @@ export function sceneOf(g, arrays, stage, block, step) {
   const done = doneOf(g, stage, block, step);
   const { rows, cols } = result;
   // the weight gradient adds up over the images, as far as each has come
-  const shares = stage === "weight" ? upTo(g.N).map(shareOf) : [];
+  const shares = stage === "weight" ? indices(g.N).map(shareOf) : [];
   /** @param {number} n */
   function shareOf(n) {
     const each = { n, k: block.k };
@@ -142,21 +143,11 @@ export const channelIn = (g, { k }, c) => channelOf(g, k * g.OG, c);
  * The entries (r, l) that copy the cell of a map; of a place on the border, those that read it.
  * @param {Geometry} g @param {number} c @param {number} h @param {number} v
  */
-export function copiesOf(g, c, h, v) {
-  const inside = h >= 0 && v >= 0 && h < g.H && v < g.W;
-  const { l: L } = blockSizes(g);
-  const taps = g.KH * g.KW;
-  /** @type {[number, number][]} */
-  const found = [];
-  for (let r = c * taps; r < (c + 1) * taps; r++) {
-    for (let l = 0; l < L; l++) {
-      const from = origin(g, r, l);
-      const [row, col] = inside ? (from.cell ?? [-1, -1]) : [from.h, from.v];
-      if (row === h && col === v) found.push([r, l]);
-    }
-  }
-  return found;
-}
+export const copiesOf = (g, c, h, v) =>
+  readersOf(g, h, v).map(({ p, q, i, j }) => [
+    ravel([c, i, j], [g.CG, g.KH, g.KW]),
+    ravel([p, q], [g.OH, g.OW]),
+  ]);
 
 /**
  * What belongs to a spot, as questions about any cell of a matrix and about any place of a map:
@@ -176,8 +167,8 @@ export function related(g, stage, { place, r, l, o, c, h, v }) {
   const under = new Set();
   if (!onMap && (r !== undefined || l !== undefined)) {
     const sizes = blockSizes(g);
-    for (const rr of r === undefined ? upTo(sizes.r) : [r]) {
-      for (const ll of l === undefined ? upTo(sizes.l) : [l]) {
+    for (const rr of r === undefined ? indices(sizes.r) : [r]) {
+      for (const ll of l === undefined ? indices(sizes.l) : [l]) {
         const at = origin(g, rr, ll);
         under.add(`${[at.c, at.h, at.v]}`);
         if (isEntry && at.cell) under.add(`${[at.c, ...at.cell]}`);
@@ -210,7 +201,7 @@ export function related(g, stage, { place, r, l, o, c, h, v }) {
 }
 
 /** One channel of the group, or all. @param {Geometry} g @param {number | undefined} c */
-const channels = (g, c) => (c === undefined ? upTo(g.CG) : [c]);
+const channels = (g, c) => (c === undefined ? indices(g.CG) : [c]);
 
 // ---- which part is drawn ---------------------------------------------------------------------
 

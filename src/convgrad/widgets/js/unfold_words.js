@@ -2,8 +2,8 @@
 // UnfoldMatrix in words: what a cell copies, what a product is the sum of.  A part in the colour of
 // what it names is written {key text}.
 
-import { cellAt, ravel } from "./conv.js";
-import { memory, origin, upTo } from "./im2col.js";
+import { at, cellAt, indices } from "./conv.js";
+import { memory, origin } from "./im2col.js";
 import { channelIn, copiesOf } from "./unfold_steps.js";
 import { factor, formatNumber, groupLetter, onPadding, sideOf, subscript } from "./words.js";
 
@@ -17,7 +17,7 @@ const MOST_TERMS = 36; // of a sum that is spelled out
 
 /** @type {Record<Stage, string>} */
 export const CAPTIONS = {
-  columns: "Unfold: every window written out as a column. A cell that many windows read is copied many times.",
+  columns: "Every window written out as a column. A cell that many windows read is copied many times.",
   forward: "A row of W, one kernel, times a column, one window, is one cell of the output.",
   weight: "A row of G, one map of the upstream gradient, times all that one tap has met.",
   input: "Wᵀ·G has a number for every entry of the columns. Fold adds each back to the cell copied there.",
@@ -81,7 +81,7 @@ function ofWindow({ g, stage, block, top }, l) {
   if (stage === "input") {
     return `fold: {result column ${l}} is added back to the cells under ${window}; +=, not =, for windows overlap`;
   }
-  const values = upTo(top.rows).map((r) => formatNumber(top.data[r * top.cols + l]));
+  const values = indices(top.rows).map((r) => formatNumber(top.data[r * top.cols + l]));
   return `${window} becomes {x column ${l}}: ${values.slice(0, MOST_TERMS).join(" ")}${rest(values.length)}`;
 }
 
@@ -94,7 +94,7 @@ function ofEntry({ g, block, arrays }, r, l) {
   const name = `{x columns[${r},${l}]}`;
   if (!cell) return `${name} is {padding padding}: ${tap} lies ${side}, where a 0 is read`;
   const index = [block.n, channel, ...cell];
-  const value = formatNumber(arrays.x.data[ravel(index, arrays.x.shape)]);
+  const value = formatNumber(at(arrays.x, ...index));
   const copies = copiesOf(g, c, ...cell).length;
   const again = copies > 1 ? `; the cell is copied ${copies} times in all` : "";
   return `${name} copies {x ${subscript("x", index)}} = ${value}: ${tap}${side && `, ${side}`}${again}`;
@@ -118,7 +118,7 @@ function ofMap({ g, block, arrays, stage, result, folded }, { place, c = 0, h = 
     return `{result ${subscript("grad_input", index)}} = ${summed(values) || "0"} = {result ${sum}}: ${counted(values.length, "product")}${so}`;
   }
   const cell = cellAt(g, h, v);
-  const value = formatNumber(cell ? arrays.x.data[ravel([...index.slice(0, 2), ...cell], arrays.x.shape)] : 0);
+  const value = formatNumber(cell ? at(arrays.x, ...index.slice(0, 2), ...cell) : 0);
   const times = copies.length ? `copied ${counted(copies.length, "time")}, once for every tap that reads it` : "read by no window: it is not in the columns";
   if (!outside) return `{x ${subscript("x", index)}} = ${value} is ${times}`;
   return `{padding ${subscript("x", index)}} = ${value} is ${cell ? "a copy on the border" : "padding"} ${side}, ${times}`;
@@ -134,9 +134,9 @@ const FACTORS = {
 
 /** A cell of the product: its row times its column. @param {Scene} scene @param {Spot} spot */
 function ofProduct(scene, { r = 0, l = 0, o = 0 }) {
-  const { g, stage, left, top, block, at } = scene;
+  const { g, stage, left, top, block } = scene;
   const [row, col] = { columns: [0, 0], forward: [o, l], weight: [o, r], input: [r, l] }[stage];
-  const pairs = upTo(left.cols).map((m) => [left.data[row * left.cols + m], top.data[m * top.cols + col]]);
+  const pairs = indices(left.cols).map((m) => [left.data[row * left.cols + m], top.data[m * top.cols + col]]);
   const written = pairs.slice(0, MOST_TERMS).map(([a, b]) => `${factor(a)}·${factor(b)}`).join(" + ");
   const sum = formatNumber(pairs.reduce((all, [a, b]) => all + a * b, 0));
   const ink = stage === "forward" ? "y" : "result";
@@ -145,8 +145,8 @@ function ofProduct(scene, { r = 0, l = 0, o = 0 }) {
   const several = stage === "weight" && g.N > 1;
   let text = `${several ? `image ${block.n}’s share of ` : ""}{${ink} ${name}} = row ${row} of ${a} · column ${col} of ${b} = `;
   text += `${written}${rest(pairs.length)} = {${ink} ${sum}}`;
-  const now = several ? at("result", row, col) : null;
-  if (now !== null) text += `; with the images so far {result ${formatNumber(now)}}`;
+  const now = several ? scene.at("result", row, col) : null;
+  if (now !== null) text += `; images so far {result ${formatNumber(now)}}`;
   if (stage !== "input") return text;
   const { c, h, v, cell } = origin(g, r, l);
   if (!cell) return `${text}; lost: the tap lies on the padding, ${sideOf(g, { h, v })}`;
@@ -155,7 +155,7 @@ function ofProduct(scene, { r = 0, l = 0, o = 0 }) {
 
 /** A number of W or G. @param {Scene} scene @param {Spot} spot */
 const ofFactor = (scene, { r = 0, l, o = 0 }) =>
-  `${l === undefined ? `{kernel ${ofKernel(scene, "w", o, r)}}` : `{grad_output ${ofOutput(scene, "g", o, l)}}`}: the numbers that it meets are outlined, and where the products go`;
+  `${l === undefined ? `{kernel ${ofKernel(scene, "w", o, r)}}` : `{grad_output ${ofOutput(scene, "g", o, l)}}`}: all that it meets is outlined`;
 
 /**
  * What the columns cost, against the image and against a view: name, palette key, numbers, words.
@@ -169,6 +169,6 @@ export function memoryWords(g) {
   return [
     ["x", "x", image, `${bytes(image)}, 4 for each number`],
     ["columns", "result", columns, `${bytes(columns)}, ${formatNumber(columns / image, 3)} times the image`],
-    ["a view", "padding", more, `${bytes(more)} more${more ? ", for x with its border" : ""}: windows are looked at, not written out`],
+    ["a view", "padding", more, `${bytes(more)} more${more ? ", for x with its border" : ""}: windows are only looked at`],
   ];
 }
