@@ -5,6 +5,8 @@
 import { readFileSync } from "node:fs";
 
 import { geometryOf } from "../src/convgrad/widgets/js/conv.js";
+import { codeOf } from "../src/convgrad/widgets/js/blocks_words.js";
+import { blockOf, meet, movesOf, share, standsAt, groupAt, tablesOf } from "../src/convgrad/widgets/js/grouped.js";
 import { memory, unfold } from "../src/convgrad/widgets/js/im2col.js";
 import { countSteps, sceneOf } from "../src/convgrad/widgets/js/unfold_steps.js";
 
@@ -39,5 +41,42 @@ function matrices({ geometry: spec, ...arrays }) {
   };
 }
 
+/** All four ways to go: with the transpose or not, summed or not. */
+const WAYS = [true, false].flatMap((transpose) => [false, true].map((per_image) => ({ transpose, per_image })));
+
+/** @param {Case} each */
+function groups({ geometry: spec, ...arrays }) {
+  const g = geometryOf(spec);
+  const count = (/** @type {number} */ size) => Array.from({ length: size }, (_, k) => k);
+  return {
+    ways: WAYS.map((options) => {
+      const moves = movesOf(g, options);
+      return {
+        steps: moves.length - 1,
+        code: codeOf(g, options).map(({ text }) => text),
+        moves: moves.map(({ move }) => move),
+        tables: moves.map(({ m }, step) => {
+          const tables = tablesOf(g, options, moves.slice(0, step + 1).map(({ move }) => move), m);
+          return Object.fromEntries(
+            Object.entries(tables).map(([name, { shape, maps }]) => [
+              name,
+              { shape, maps: maps.map(({ index, at }) => [index, at]) },
+            ]),
+          );
+        }),
+      };
+    }),
+    shares: [true, false].map((transpose) =>
+      count(g.N).map((n) => count(g.O).map((o) => count(g.CG).map((c) => share(g, arrays, transpose, c, n, o)))),
+    ),
+    uncropped: count(g.CG).map((c) =>
+      count(g.N).map((n) =>
+        count(g.O).map((o) => [...meet(g, arrays, standsAt(g, true, c, groupAt(g, n, o)), [n, o]).data]),
+      ),
+    ),
+    grad_weight: count(g.O).map((o) => count(g.CG).map((c) => blockOf(g, arrays, true, c, o))),
+  };
+}
+
 const { cases } = JSON.parse(readFileSync(0, "utf8"));
-console.log(JSON.stringify({ matrices: cases.map(matrices) }));
+console.log(JSON.stringify({ matrices: cases.map(matrices), groups: cases.map(groups) }));

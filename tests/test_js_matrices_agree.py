@@ -1,4 +1,4 @@
-"""Columns, products and folds in the browser are Python's, digit for digit.
+"""Columns, products, folds and the movement of groups in the browser are Python's, digit for digit.
 
 Integers in float64 are exact whatever the order of a sum, so every comparison is ``==``.
 """
@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from strategies import integers, random_geometries
 
-from convgrad import im2col, loops
+from convgrad import grouped, im2col, loops
 from convgrad.geometry import PADDING_MODES, ConvGeometry
-from convgrad.widgets import UnfoldMatrix
+from convgrad.widgets import GroupBlocks, UnfoldMatrix
+from convgrad.widgets.blocks_fallback import code_lines
 
 ORACLE = Path(__file__).parent / "js_matrices_oracle.mjs"
 CASES = 120
@@ -140,3 +141,136 @@ def test_the_same_steps_and_the_same_memory(
             "padded": g.N * g.C * int(np.prod(g.padded_size)),
             "columns": im2col.column_numbers(g),
         }
+
+
+# ---- groups ------------------------------------------------------------------------------------
+
+WAYS = [(transpose, per_image) for transpose in (True, False) for per_image in (False, True)]
+
+
+def blocks_of(case: dict[str, Any], **options: Any) -> GroupBlocks:
+    g = case["geometry"]
+    conv = {
+        name: getattr(g, name)
+        for name in ("stride", "padding", "dilation", "groups", "padding_mode")
+    }
+    return GroupBlocks(case["x"], case["weight"], case["grad_output"], **conv, **options)
+
+
+def test_the_same_gradients_of_every_image(
+    cases: list[dict[str, Any]], answers: dict[str, Any]
+) -> None:
+    differ = 0
+    for case, answer in zip(cases, answers["groups"], strict=True):
+        g, widget = case["geometry"], blocks_of(case)
+        shares = grouped.grad_weight_per_image(case["grad_output"], case["x"], g)
+        flat = (g.N, g.O, g.CG, g.KH * g.KW)
+        right, wrong = answer["shares"]
+        assert right == shares.reshape(flat).tolist(), g.describe()
+        assert right == widget.per_image_gradients.reshape(flat).tolist()
+        assert wrong == widget.without_transpose.reshape(flat).tolist(), g.describe()
+        whole = loops.grad_weight(case["grad_output"], case["x"], g)
+        assert answer["grad_weight"] == whole.reshape(flat[1:]).tolist()
+        assert np.array_equal(widget.grad_weight, whole)
+        # the mix-up is the one of cards where there is one image
+        differ += right != wrong
+        if g.CG == 1 or g.N * g.groups == 1:
+            assert right == wrong, "then every map stands right by luck"
+    assert differ >= len(cases) / 4
+
+
+def test_the_mix_up_of_one_image_is_dealing_like_cards(cases: list[dict[str, Any]]) -> None:
+    from convgrad.mutants import MUTANTS
+
+    seen = 0
+    for case in cases:
+        g = case["geometry"]
+        if g.N != 1 or not 1 < g.groups < g.C:
+            continue
+        seen += 1
+        dealt = MUTANTS["group_interleaved"].function(case["grad_output"], case["x"], g)
+        assert np.array_equal(blocks_of(case).without_transpose[0], dealt)
+    assert seen >= 5
+
+
+def test_every_map_moves_as_numpy_reshapes(
+    cases: list[dict[str, Any]], answers: dict[str, Any]
+) -> None:
+    """Each map is one number here, its place in the array; NumPy says where it goes."""
+    for case, answer in zip(cases, answers["groups"], strict=True):
+        g = case["geometry"]
+        N, C, O, CG, G = g.N, g.C, g.O, g.CG, g.groups
+        x, upstream = np.arange(N * C).reshape(N, C), np.arange(N * O).reshape(N, O)
+        for (transpose, per_image), way in zip(WAYS, answer["ways"], strict=True):
+            assert way["steps"] == blocks_of(case, transpose=transpose, per_image=per_image).steps
+            split = x.reshape(N * G, CG)
+            expected = {
+                "start": x,
+                "split": split,
+                "turn": split.T,
+                "deal": x.reshape(CG, N * G),
+            }
+            for move, tables in zip(way["moves"], way["tables"], strict=True):
+                where = f"{move} of {g.describe()}"
+                if move in expected:
+                    assert place(tables["x"], (C,)) == expected[move].tolist(), where
+                    assert tables["x"]["shape"] == [*expected[move].shape, g.H, g.W], where
+                if move == "list":
+                    assert place(tables["g"], (O,)) == [upstream.ravel().tolist()], where
+                    assert tables["g"]["shape"] == [N * O, 1, g.OH, g.OW], where
+            # the result: what the convolution gives, then reshaped and turned
+            t = np.arange(CG * N * O).reshape(CG, N * O)
+            last = way["moves"].index("meet") + N * G - 1
+            assert place(way["tables"][last]["result"], (N, O)) == t.tolist()
+            rows, cols = g.KH + g.surplus[0], g.KW + g.surplus[1]
+            assert way["tables"][last]["result"]["shape"] == [CG, N * O, rows, cols]
+            final = way["tables"][way["moves"].index("weight")]["result"]
+            if per_image:
+                turned = t.reshape(CG, N, O).transpose(1, 2, 0).reshape(N * O, CG)
+                assert place(final, (N, O)) == turned.tolist()
+                assert final["shape"] == [N, O, CG, g.KH, g.KW]
+            else:
+                assert final["shape"] == list(g.weight_shape)
+                places = {(tuple(at), index[0], index[2]) for index, at in final["maps"]}
+                assert places == {((o, c), c, o) for o in range(O) for c in range(CG)}
+
+
+def place(table: dict[str, Any], sizes: tuple[int, ...]) -> list[list[int]]:
+    """The table as rows of numbers: each map by its place in the array it came from."""
+    rows = 1 + max(at[0] for _, at in table["maps"])
+    cols = 1 + max(at[1] for _, at in table["maps"])
+    drawn = np.full((rows, cols), -1)
+    for index, at in table["maps"]:
+        number = index[0]
+        for k, size in zip(index[1:], sizes, strict=True):
+            number = number * size + k
+        drawn[tuple(at)] = number
+    return drawn.tolist()
+
+
+def test_the_same_code_without_javascript(
+    cases: list[dict[str, Any]], answers: dict[str, Any]
+) -> None:
+    for case, answer in zip(cases, answers["groups"], strict=True):
+        for (transpose, per_image), way in zip(WAYS, answer["ways"], strict=True):
+            if transpose:
+                assert way["code"] == code_lines(case["geometry"], per_image)
+
+
+@pytest.mark.oracle
+def test_the_code_on_the_screen_runs_and_is_right(
+    cases: list[dict[str, Any]], answers: dict[str, Any]
+) -> None:
+    torch = pytest.importorskip("torch")
+    for case, answer in zip(cases, answers["groups"], strict=True):
+        for (transpose, per_image), way in zip(WAYS, answer["ways"], strict=True):
+            names = {
+                "F": torch.nn.functional,
+                "x": torch.from_numpy(case["x"].copy()),
+                "g": torch.from_numpy(case["grad_output"].copy()),
+            }
+            exec("\n".join(way["code"]), names)
+            got = names["grad_weights" if per_image else "grad_weight"].numpy()
+            widget = blocks_of(case)
+            shares = widget.per_image_gradients if transpose else widget.without_transpose
+            np.testing.assert_array_equal(got, shares if per_image else shares.sum(axis=0))

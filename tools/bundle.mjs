@@ -17,7 +17,7 @@ import { build } from "esbuild";
 
 import { paletteCss } from "../src/convgrad/widgets/js/colors.js";
 
-const ENTRIES = ["contribution_player", "predict", "unfold_matrix", "loader"];
+const ENTRIES = ["contribution_player", "predict", "unfold_matrix", "group_blocks", "loader"];
 const BUDGET = 40_000; // bytes a script, minified
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));

@@ -8,7 +8,8 @@ import { describe, test } from "node:test";
 import { geometryOf } from "../../src/convgrad/widgets/js/conv.js";
 import { blockSizes, fold, matrix, memory, multiply, origin, transpose, unfold } from "../../src/convgrad/widgets/js/im2col.js";
 import { copiesOf, countSteps, related, reveal, sceneOf, span, stepAt } from "../../src/convgrad/widgets/js/unfold_steps.js";
-import { inked, memoryWords, spelled } from "../../src/convgrad/widgets/js/unfold_words.js";
+import { inked } from "../../src/convgrad/widgets/js/inked.js";
+import { memoryWords, spelled } from "../../src/convgrad/widgets/js/unfold_words.js";
 import { plainText } from "../../src/convgrad/widgets/js/words.js";
 import { spec } from "./specs.mjs";
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .contribution_player import ContributionPlayer
+    from .group_blocks import GroupBlocks
     from .predict import Predict
     from .unfold_matrix import UnfoldMatrix
 
-__all__ = ["ContributionPlayer", "Predict", "UnfoldMatrix"]
+__all__ = ["ContributionPlayer", "GroupBlocks", "Predict", "UnfoldMatrix"]
 
 _HOMES = {
     "ContributionPlayer": "contribution_player",
+    "GroupBlocks": "group_blocks",
     "Predict": "predict",
     "UnfoldMatrix": "unfold_matrix",
 }

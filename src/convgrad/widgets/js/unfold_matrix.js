@@ -5,11 +5,12 @@ import { at, cellAt, indices, ravel, unravel } from "./conv.js";
 import { fill, freshId, h, say, tinted } from "./dom.js";
 import { Explorer } from "./explorer.js";
 import { blockSizes, origin } from "./im2col.js";
+import { inked } from "./inked.js";
 import { choice } from "./layout.js";
 import { unread } from "./places.js";
 import { sheetOf, whole } from "./paged_grid.js";
 import { axesOf, channelIn, countSteps, entriesOf, related, reveal, sceneOf, span, stepAt } from "./unfold_steps.js";
-import { CAPTIONS, inked, memoryWords, spelled } from "./unfold_words.js";
+import { CAPTIONS, memoryWords, spelled } from "./unfold_words.js";
 import { widget } from "./view.js";
 import { groupLetter } from "./words.js";
 

@@ -17,18 +17,11 @@ const MOST_TERMS = 36; // of a sum that is spelled out
 
 /** @type {Record<Stage, string>} */
 export const CAPTIONS = {
-  columns: "Every window written out as a column. A cell that many windows read is copied many times.",
+  columns: "Every window written out as a column. A cell that many windows read is copied often.",
   forward: "A row of W, one kernel, times a column, one window, is one cell of the output.",
   weight: "A row of G, one map of the upstream gradient, times all that one tap has met.",
   input: "Wᵀ·G has a number for every entry of the columns. Fold adds each back to the cell copied there.",
 };
-
-/** Text with {key …} in it as pieces with colours. @param {string} text @returns {import("./words.js").Piece[]} */
-export const inked = (text) =>
-  text.split(/(\{\w+ [^}]*\})/).map((part) => {
-    const [, key, inside] = /^\{(\w+) (.*)\}$/.exec(part) ?? [];
-    return key ? { text: inside, key } : { text: part };
-  });
 
 /** @param {number} count @param {string} one */
 const counted = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
