@@ -95,6 +95,18 @@ def test_another_stage_arrives_with_its_last_step(matrix: UnfoldMatrix) -> None:
     assert matrix.step == matrix.steps == 9
 
 
+def test_what_is_complete_stays_complete(matrix: UnfoldMatrix) -> None:
+    matrix.stage = "input"
+    assert matrix.step == matrix.steps == 90
+    matrix.geometry = ConvGeometry(C=1, H=6, W=5, O=1, KH=3, KW=3)
+    assert matrix.step == matrix.steps == 120
+    matrix.step = 4
+    matrix.stage = "columns"
+    assert (matrix.step, matrix.steps) == (4, 12)
+    matrix.load(example("D"))
+    assert matrix.step == matrix.steps == 54
+
+
 def test_a_bad_message_changes_nothing_and_is_answered(matrix: UnfoldMatrix) -> None:
     before = matrix.get_state()
     say(matrix, stage="sideways")
@@ -161,7 +173,7 @@ def test_the_bundle_is_there_and_reads_traits_that_exist() -> None:
     assert (STATIC / "unfold_matrix.js").stat().st_size <= 40_000
     sources = "".join(
         (STATIC.parent / "js" / f"{name}.js").read_text("utf-8")
-        for name in ("explorer", "unfold_matrix")
+        for name in ("operands_view", "unfold_matrix")
     )
     read = set(re.findall(r'model\.get\("(\w+)"\)', sources)) | {"stage"}
     assert {"geometry", "step", "presets", "limits"} <= read

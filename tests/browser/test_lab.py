@@ -73,7 +73,7 @@ class Lab:
 def jupyter(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """JupyterLab on a folder with one page, as `make lab` starts it, with nobody's settings.
 
-    The page is the ``NOTEBOOK`` of the module that asks.
+    The page is what the test's own module calls NOTEBOOK.
     """
     root = tmp_path / "pages"
     root.mkdir()

@@ -95,10 +95,12 @@ def _forward(g: ConvGeometry, image: np.ndarray, columns: np.ndarray, W: np.ndar
             _map("x", "x", image, set(), g),
             _matrix("x", "columns", columns, _down(col, columns)),
             _matrix("kernel", "W, a kernel a row", W, _across(row, W)),
-            _matrix("ink", "y, the output without bias", y, {(0, 0, row, col)}),
+            _matrix("output", "y, the output without bias", y, {(0, 0, row, col)}),
         ],
         "The output as a product of matrices, y = W · columns",
-        _dot(name, W[row], columns[:, col], f"row {row} of W · column {col} of the columns"),
+        _dot(
+            name, W[row], columns[:, col], f"row {row} of W · column {col} of the columns", "output"
+        ),
     )
 
 
@@ -169,15 +171,15 @@ def _down(col: int, matrix: np.ndarray) -> Cells:
     return {(0, 0, k, col) for k in range(matrix.shape[0])}
 
 
-def _dot(name: str, row: np.ndarray, col: np.ndarray, words: str) -> str:
+def _dot(name: str, row: np.ndarray, col: np.ndarray, words: str, key: str = "result") -> str:
     """A row times a column in numbers, and its sum."""
     pairs = [f"{signed(float(a))}·{signed(float(b))}" for a, b in zip(row, col, strict=True)]
     if len(pairs) > MOST_TERMS:
         pairs = [*pairs[:MOST_TERMS], f"… ({len(pairs) - MOST_TERMS} more)"]
     value = number(float(row @ col))
     return (
-        f'<b class="result">{escape(name)}</b> = {words}<br>'
-        f'= {" + ".join(pairs)} = <b class="result">{value}</b>'
+        f'<b class="{key}">{escape(name)}</b> = {words}<br>'
+        f'= {" + ".join(pairs)} = <b class="{key}">{value}</b>'
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import im2col
 from ..examples import Example
+from ..geometry import ConvGeometry
 from .base import traitlets
 from .operands import LAYOUT, PlayedWidget
 from .unfold_fallback import unfold_fallback
@@ -98,10 +99,18 @@ class UnfoldMatrix(PlayedWidget):
     @property
     def steps(self) -> int:
         """How many steps this stage takes: columns written, cells computed, columns folded."""
-        g = self.geometry
-        R, L = g.CG * g.KH * g.KW, g.OH * g.OW
-        each = {"columns": L, "forward": g.OG * L, "weight": g.OG * R, "input": R * L + L}
-        return g.N * g.groups * each[self.stage]
+        return _steps(self.geometry, self.stage)
+
+    def load(self, source: Example) -> None:
+        """Show another running example, with all its steps done."""
+        super().load(source)
+        self.step = self.steps
+
+    def _follow_steps(self, change: dict[str, Any]) -> None:
+        """What was complete stays complete, in another stage or with other sizes."""
+        before = {"geometry": self.geometry, "stage": self.stage, change["name"]: change["old"]}
+        complete = self.step >= _steps(**before)
+        self.step = self.steps if complete else min(self.step, self.steps)
 
     @property
     def products(self) -> Products:
@@ -118,3 +127,10 @@ class UnfoldMatrix(PlayedWidget):
         return unfold_fallback(
             self.geometry, self.x, self.weight, self.grad_output, stage=self.stage
         )
+
+
+def _steps(geometry: ConvGeometry, stage: str) -> int:
+    g = geometry
+    R, L = g.CG * g.KH * g.KW, g.OH * g.OW
+    each = {"columns": L, "forward": g.OG * L, "weight": g.OG * R, "input": R * L + L}
+    return g.N * g.groups * each[stage]

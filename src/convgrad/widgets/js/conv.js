@@ -179,6 +179,24 @@ export const paddedSize = ({ H, W, padding: [[top, bottom], [left, right]] }) =>
   W + left + right,
 ];
 
+/**
+ * The padding that keeps the size, an odd cell at the end: what `padding="same"` means in Python.
+ * @param {Spec} spec @returns {[Pair, Pair]}
+ */
+export function samePadding(spec) {
+  if (spec.stride.some((step) => step !== 1)) {
+    throw new GeometryError(
+      `padding='same' with stride ${short(spec.stride)}: the output cannot have the input's ` +
+        "size; use stride 1 or give the padding in numbers",
+    );
+  }
+  const [rows, cols] = spanOf(spec).map((extent) => /** @type {Pair} */ ([
+    Math.floor((extent - 1) / 2),
+    Math.ceil((extent - 1) / 2),
+  ]));
+  return [rows, cols];
+}
+
 /** @param {Geometry} g */
 export const shapes = (g) => ({
   x: [g.N, g.C, g.H, g.W],

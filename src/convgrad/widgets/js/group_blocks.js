@@ -5,7 +5,7 @@
 import { at, groupOf, indices } from "./conv.js";
 import { blockWords, codeOf, isRight, mapName, meetWords, misplaced, moveWords, zeroWords } from "./blocks_words.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
-import { Explorer } from "./explorer.js";
+import { OperandsView } from "./operands_view.js";
 import { Grid } from "./grid.js";
 import { blockOf, groupAt, meet, movesOf, share, standsAt, tablesOf } from "./grouped.js";
 import { inked } from "./inked.js";
@@ -13,7 +13,7 @@ import { widget } from "./view.js";
 import { groupLetter, subscript } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
-/** @typedef {import("./explorer.js").State} State */
+/** @typedef {import("./operands_view.js").State} State */
 /** @typedef {import("./grouped.js").Options} Options */
 /** @typedef {import("./grouped.js").Place} Place */
 /** @typedef {import("./grouped.js").Table} Table */
@@ -30,7 +30,7 @@ const NO_BORDER = [
 /** @type {Record<string, Place>} */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-class BlocksView extends Explorer {
+class BlocksView extends OperandsView {
   /** @type {Partial<Record<"hover" | "focus", Spot | null>>} */
   #looks = {};
   /** @type {Map<string, HTMLElement>} */
@@ -311,7 +311,7 @@ class BlocksView extends Explorer {
 
   /**
    * The grids of the bench, with the signs between them.
-   * @param {Geometry} g @param {import("./explorer.js").State["arrays"]} arrays @param {Options} options
+   * @param {Geometry} g @param {import("./operands_view.js").State["arrays"]} arrays @param {Options} options
    * @param {Spot} spot @param {boolean} summed @param {string[]} done
    * @returns {(Piece | string)[]}
    */

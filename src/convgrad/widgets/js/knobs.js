@@ -16,8 +16,10 @@ import { clamp } from "./player.js";
  * @property {(spec: Spec, value: number) => void} set
  */
 
+/** @typedef {(perAxis: boolean) => Record<string, Knob[]>} Choice  the knobs, in groups */
+
 /** @param {"N" | "C" | "H" | "W" | "O" | "KH" | "KW" | "groups"} name @param {string} label @param {number} most @returns {Knob} */
-const size = (name, label, most) => ({
+export const size = (name, label, most) => ({
   label,
   limits: [1, most],
   get: (spec) => spec[name],
@@ -25,7 +27,7 @@ const size = (name, label, most) => ({
 });
 
 /** @param {"stride" | "dilation"} name @param {string} label @param {number} most @param {(0 | 1)[]} axes @returns {Knob} */
-const step = (name, label, most, axes) => ({
+export const step = (name, label, most, axes) => ({
   label,
   limits: [1, most],
   get: (spec) => spec[name][axes[0]],
@@ -33,55 +35,59 @@ const step = (name, label, most, axes) => ({
 });
 
 /** @param {string} label @param {[0 | 1, 0 | 1][]} sides  pairs of axis and end @returns {Knob} */
-const pad = (label, sides) => ({
+export const pad = (label, sides) => ({
   label,
   limits: [0, 4],
   get: (spec) => spec.padding[sides[0][0]][sides[0][1]],
   set: (spec, value) => sides.forEach(([axis, end]) => (spec.padding[axis][end] = value)),
 });
 
-/** The knobs, in groups; with one field for both axes or one for each. @param {boolean} perAxis */
-export function knobs(perAxis) {
-  /** @type {Record<string, Knob[]>} */
-  const sizes = {
-    image: [
-      size("N", "images N", 4),
-      size("C", "channels C", 8),
-      size("H", "height H", 10),
-      size("W", "width W", 10),
+/** The knobs, with one field for both axes or one for each. @type {Choice} */
+export const knobs = (perAxis) => ({
+  image: [
+    size("N", "images N", 4),
+    size("C", "channels C", 8),
+    size("H", "height H", 10),
+    size("W", "width W", 10),
+  ],
+  kernel: [
+    size("O", "kernels O", 8),
+    size("groups", "groups", 8),
+    size("KH", "height KH", 5),
+    size("KW", "width KW", 5),
+  ],
+  ...steps(perAxis),
+});
+
+/** Stride, padding and dilation. @type {Choice} */
+export function steps(perAxis) {
+  if (!perAxis) {
+    return {
+      steps: [
+        step("stride", "stride", 4, [0, 1]),
+        pad("padding", [
+          [0, 0],
+          [0, 1],
+          [1, 0],
+          [1, 1],
+        ]),
+        step("dilation", "dilation", 3, [0, 1]),
+      ],
+    };
+  }
+  return {
+    stride: [step("stride", "stride down", 4, [0]), step("stride", "stride across", 4, [1])],
+    padding: [
+      pad("top", [[0, 0]]),
+      pad("bottom", [[0, 1]]),
+      pad("left", [[1, 0]]),
+      pad("right", [[1, 1]]),
     ],
-    kernel: [
-      size("O", "kernels O", 8),
-      size("groups", "groups", 8),
-      size("KH", "height KH", 5),
-      size("KW", "width KW", 5),
+    dilation: [
+      step("dilation", "dilation down", 3, [0]),
+      step("dilation", "dilation across", 3, [1]),
     ],
   };
-  if (!perAxis) {
-    sizes.steps = [
-      step("stride", "stride", 4, [0, 1]),
-      pad("padding", [
-        [0, 0],
-        [0, 1],
-        [1, 0],
-        [1, 1],
-      ]),
-      step("dilation", "dilation", 3, [0, 1]),
-    ];
-    return sizes;
-  }
-  sizes.stride = [step("stride", "stride down", 4, [0]), step("stride", "stride across", 4, [1])];
-  sizes.padding = [
-    pad("top", [[0, 0]]),
-    pad("bottom", [[0, 1]]),
-    pad("left", [[1, 0]]),
-    pad("right", [[1, 1]]),
-  ];
-  sizes.dilation = [
-    step("dilation", "dilation down", 3, [0]),
-    step("dilation", "dilation across", 3, [1]),
-  ];
-  return sizes;
 }
 
 /** Whether one field for both axes would hide something. @param {Spec} spec */
@@ -99,11 +105,16 @@ export const copySpec = (spec) =>
   );
 
 export class KnobForm {
+  /** @type {Choice} */
+  #choose;
+
   /**
    * @param {Spec} spec
    * @param {(wish: Spec) => void} onwish  told about every change, possible or not
+   * @param {Choice} [choose]  which knobs there are
    */
-  constructor(spec, onwish) {
+  constructor(spec, onwish, choose = knobs) {
+    this.#choose = choose;
     this.wish = copySpec(spec);
     this.onwish = onwish;
     this.perAxis = differsPerAxis(spec);
@@ -156,7 +167,7 @@ export class KnobForm {
 
   #build() {
     this.rows = [];
-    const groups = Object.entries(knobs(this.perAxis)).map(([name, list]) =>
+    const groups = Object.entries(this.#choose(this.perAxis)).map(([name, list]) =>
       h(
         "fieldset",
         { class: "cg-knob-group" },
@@ -216,7 +227,7 @@ export class KnobForm {
     this.perAxis = this.axisSwitch.checked;
     if (!this.perAxis && differsPerAxis(this.wish)) {
       // back to one number for both: the first one holds
-      for (const knob of knobs(false).steps) knob.set(this.wish, knob.get(this.wish));
+      for (const knob of steps(false).steps) knob.set(this.wish, knob.get(this.wish));
       this.onwish(copySpec(this.wish));
     }
     this.#build();

@@ -64,8 +64,7 @@ export function sheetOf({ edit, refuse, look, turn }) {
     say(symbol, name);
     say(words, about);
     say(note, remark);
-    const more = editable ? ", Enter edits a number" : "";
-    grid.label(`${name}, ${about}: arrow keys show what belongs together${more}`);
+    grid.label(`${name}, ${about}${editable ? ": Enter edits a number" : ""}`);
     grid.options.onedit = editable ? (row, col, value) => edit(...absolute(row, col), value) : undefined;
   }
 

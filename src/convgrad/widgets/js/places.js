@@ -1,7 +1,7 @@
 // @ts-check
 // Where a contribution is in each array, and which cells belong together: indices, no drawing.
 
-import { cellAt, channelOf, indices, readMaps, shapes, source } from "./conv.js";
+import { cellAt, channelOf, indices, paddedSize, readMaps, shapes, source } from "./conv.js";
 import { groupLetter } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -117,6 +117,19 @@ export function readersOf(g, h, v) {
       if (read && read[0] === h && read[1] === v) found.push({ p, q, i, j, h: place[0], v: place[1] });
     }
   return found;
+}
+
+/**
+ * How many windows read each row and each column of the padded image; a place is read as often as
+ * its row times its column.
+ * @param {Geometry} g
+ */
+export function readCounts(g) {
+  const counts = paddedSize(g).map((size) => indices(size).map(() => 0));
+  const [[top], [left]] = g.padding;
+  for (const [p, i] of table(g.OH, g.KH)) counts[0][source(g, p, 0, i, 0)[0] + top]++;
+  for (const [q, j] of table(g.OW, g.KW)) counts[1][source(g, 0, q, 0, j)[1] + left]++;
+  return counts;
 }
 
 /** All cells of a table. @param {number} rows @param {number} cols @returns {[number, number][]} */

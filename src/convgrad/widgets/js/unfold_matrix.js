@@ -3,7 +3,7 @@
 
 import { at, cellAt, indices, ravel, unravel } from "./conv.js";
 import { fill, freshId, h, say, tinted } from "./dom.js";
-import { Explorer } from "./explorer.js";
+import { OperandsView } from "./operands_view.js";
 import { blockSizes, origin } from "./im2col.js";
 import { inked } from "./inked.js";
 import { choice } from "./layout.js";
@@ -15,7 +15,7 @@ import { widget } from "./view.js";
 import { groupLetter } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
-/** @typedef {import("./explorer.js").State} State */
+/** @typedef {import("./operands_view.js").State} State */
 /** @typedef {import("./im2col.js").Block} Block */
 /** @typedef {import("./paged_grid.js").Way} Way */
 /** @typedef {import("./unfold_steps.js").Axis} Axis */
@@ -38,7 +38,7 @@ const TITLES = {
   columns: { top: ["x", "columns", "a window a column"] },
   forward: { left: ["kernel", "W", "a kernel a row"], top: ["x", "columns", ""], result: ["y", "y", "without bias"] },
   weight: { left: ["grad_output", "G", "upstream gradient"], top: ["x", "columnsᵀ", "a window a row"], result: ["result", "grad_weight", "a kernel a row"] },
-  input: { left: ["kernel", "Wᵀ", "kernels"], top: ["grad_output", "G", "upstream gradient"], result: ["result", "Wᵀ·G", "a product for every entry"] },
+  input: { left: ["kernel", "Wᵀ", "kernels"], top: ["grad_output", "G", "upstream gradient"], result: ["result", "Wᵀ·G", "one for every entry"] },
 };
 const SIDES = /** @type {const} */ (["top", "left", "result"]);
 const MOST = { r: 16, l: 14, o: 8 }; // rows and columns of a matrix that are drawn at a time
@@ -48,7 +48,7 @@ const NO_BORDER = [
   [0, 0],
 ];
 
-class UnfoldView extends Explorer {
+class UnfoldView extends OperandsView {
   /** @type {Partial<Record<Way, Spot | null>>} */
   #looks = {};
   /** @type {Block | null} a block that somebody chose, until the next step */
@@ -239,11 +239,15 @@ class UnfoldView extends Explorer {
     const channel = channelIn(g, block, c);
     const isX = place === "x";
     const padded = g.padding.flat().some(Boolean) && place !== "overlap";
-    const name = g.C > 1 && place !== "overlap" ? `channel ${channel}` : { x: "input", image: "folded back", overlap: "products that meet" }[place];
+    const [key, symbol, words] = {
+      x: ["x", "x", "input"],
+      image: ["result", "grad_input", "folded back"],
+      overlap: ["padding", "overlap", "products that meet"],
+    }[place];
+    const name = g.C > 1 && place !== "overlap" ? `channel ${channel}` : words;
     const grey = unread(g);
     const border = g.padding_mode !== "zeros" ? `${g.padding_mode} copies` : isX ? "zero padding" : "lost";
     const remarks = [padded && `hatched: ${border}`, isX && grey.length && "grey: read by no window"];
-    const [key, symbol] = { x: ["x", "x"], image: ["result", "grad_input"], overlap: ["padding", "overlap"] }[place];
     sheet.title(key, symbol, name, isX, remarks.filter(Boolean).join(" · "));
     sheet.write(whole(g.H), whole(g.W), padded ? g.padding : NO_BORDER, (row, col) => {
       const cell = cellAt(g, row, col);

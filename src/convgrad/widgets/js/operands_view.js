@@ -48,9 +48,11 @@ function read(model, names) {
   return { geometry, arrays, options };
 }
 
-export class Explorer extends PlayedView {
+export class OperandsView extends PlayedView {
   /** @type {Numbers} */
   #start;
+  #who;
+  #names;
 
   /**
    * @param {Model} model
@@ -59,8 +61,8 @@ export class Explorer extends PlayedView {
    */
   constructor(model, who, names) {
     super(model, playhead(0));
-    this.who = who;
-    this.names = names;
+    this.#who = who;
+    this.#names = names;
     this.state = read(model, names);
     this.#start = snapshot(this.state);
     this.head = playhead(this.count(this.state), model.get("step"), model.get("speed"));
@@ -146,18 +148,18 @@ export class Explorer extends PlayedView {
   show(el, parts) {
     this.ui = this.#frame(parts);
     this.draw();
-    const traits = ["geometry", ...OPERANDS, "step", "speed", "complaint", ...this.names];
+    const traits = ["geometry", ...OPERANDS, "step", "speed", "complaint", ...this.#names];
     this.mount(el, this.ui.root, traits, () => this.#follow());
   }
 
   // ---- model → state -------------------------------------------------------------------------
 
   #follow() {
-    const next = read(this.model, this.names);
+    const next = read(this.model, this.#names);
     const before = this.state;
     this.state = next;
     const resized = JSON.stringify(next.geometry) !== JSON.stringify(before.geometry);
-    const other = this.names.some((name) => next.options[name] !== before.options[name]);
+    const other = this.#names.some((name) => next.options[name] !== before.options[name]);
     const edited = OPERANDS.some((name) => next.arrays[name] !== before.arrays[name]);
     // what is equal stays the same object, so that what was computed from it can be kept
     if (!resized) next.geometry = before.geometry;
@@ -200,7 +202,7 @@ export class Explorer extends PlayedView {
   #wish(wish) {
     let needed;
     try {
-      needed = shapes(small(geometryOf(wish), this.model.get("limits"), this.who));
+      needed = shapes(small(geometryOf(wish), this.model.get("limits"), this.#who));
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error;
       this.ui.form.refuse(error.message, this.state.geometry);
@@ -216,7 +218,7 @@ export class Explorer extends PlayedView {
   /** Something else is shown, from the step where the widget begins. @param {Record<string, any>} changes */
   restart(changes) {
     const options = Object.fromEntries(
-      this.names.map((name) => [name, changes[name] ?? this.state.options[name]]),
+      this.#names.map((name) => [name, changes[name] ?? this.state.options[name]]),
     );
     const geometry = changes.geometry ? geometryOf(changes.geometry) : this.state.geometry;
     const step = this.first({ ...this.state, geometry, options });
