@@ -90,6 +90,13 @@ describe("numbers", () => {
     assert.deepEqual([...meet(g, arrays, [0, 0], [0, 0]).data], [1 - 2, 2 - 3]);
     assert.deepEqual(share(g, arrays, true, 0, 1, 1), [40 + 50, 50 + 60]);
   });
+  test("stride and dilation change places", () => {
+    const far = geometry({ H: 1, W: 7, KH: 1, KW: 2, stride: [1, 3], dilation: [1, 2] });
+    const row = { shape: [1, 1, 1, 7], data: [1, 2, 3, 4, 5, 6, 7] };
+    const given = { x: row, weight: { shape: [1, 1, 1, 2], data: [0, 0] }, grad_output: { shape: [1, 1, 1, 2], data: [10, 1] } };
+    // taps are 2 apart, windows 3 apart
+    assert.deepEqual(share(far, given, true, 0, 0, 0), [10 * 1 + 4, 10 * 3 + 6]);
+  });
   test("the shares add up", () => {
     assert.deepEqual(blockOf(g, arrays, true, 0, 0), total([[-1, -1], [15, 18]]));
   });

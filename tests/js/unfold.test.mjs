@@ -93,6 +93,15 @@ describe("steps", () => {
       assert.notDeepEqual(next.spot, spot);
     });
   }
+  test("fold begins when the last product is there, one column a step", () => {
+    const small = geometry();
+    const arrays = arraysOf(small);
+    const folded = [80, 81, 82, 85, 90].map((step) => sceneOf(small, arrays, "input", { n: 0, k: 0 }, step).folded);
+    assert.deepEqual(folded, [0, 0, 1, 4, 9]);
+    const { counts } = sceneOf(small, arrays, "input", { n: 0, k: 0 }, 82);
+    assert.equal(counts.reduce((a, b) => a + b), 9, "one window of nine taps");
+    assert.deepEqual(stepAt(small, "input", 81).spot, { place: "result", l: 0 });
+  });
   test("the weight gradient adds up over the images", () => {
     const arrays = arraysOf(g);
     const each = countSteps(g, "weight") / 4;
