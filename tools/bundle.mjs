@@ -22,6 +22,8 @@ const ENTRIES = [
   "predict",
   "sliding_window",
   "geometry_explorer",
+  "unfold_matrix",
+  "group_blocks",
   "break_the_gradient",
   "tools",
   "loader",

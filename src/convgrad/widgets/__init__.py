@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from .break_the_gradient import BreakTheGradient
     from .contribution_player import ContributionPlayer
     from .geometry_explorer import GeometryExplorer
+    from .group_blocks import GroupBlocks
     from .predict import Predict
     from .sliding_window import SlidingWindow
     from .standalone import save_html
+    from .unfold_matrix import UnfoldMatrix
 
 __all__ = [
     "BreakTheGradient",
     "ContributionPlayer",
     "GeometryExplorer",
+    "GroupBlocks",
     "Predict",
     "SlidingWindow",
+    "UnfoldMatrix",
     "save_html",
 ]
 
@@ -31,8 +35,10 @@ _HOMES = {
     "BreakTheGradient": "break_the_gradient",
     "ContributionPlayer": "contribution_player",
     "GeometryExplorer": "geometry_explorer",
+    "GroupBlocks": "group_blocks",
     "Predict": "predict",
     "SlidingWindow": "sliding_window",
+    "UnfoldMatrix": "unfold_matrix",
     "save_html": "standalone",
 }
 

@@ -104,7 +104,7 @@ export function factorNames(g, target, c, brief = false) {
   return [first, { text: "·" }, upstream];
 }
 
-/** Whether the tap lies outside the image. @param {Geometry} g @param {Contribution} c */
+/** Whether a place lies outside the image. @param {Geometry} g @param {{h: number | null, v: number | null}} place */
 export const onPadding = (g, { h, v }) =>
   h !== null && v !== null && (h < 0 || v < 0 || h >= g.H || v >= g.W);
 
@@ -135,8 +135,8 @@ export function spell(g, target, c, [a, b], sum) {
   ];
 }
 
-/** On which side of the image a tap lies that is outside of it. @param {Geometry} g @param {Contribution} c */
-function sideOf(g, { h, v }) {
+/** On which side of the image a place lies that is outside of it. @param {Geometry} g @param {{h: number | null, v: number | null}} place */
+export function sideOf(g, { h, v }) {
   const sides = [
     Number(h) < 0 ? "above" : Number(h) >= g.H ? "below" : "",
     Number(v) < 0 ? "left of" : Number(v) >= g.W ? "right of" : "",
