@@ -75,7 +75,7 @@ def _peaks(y: np.ndarray, peak: bool) -> str:
         return ""
     found = []
     for n, o in np.ndindex(y.shape[:2]):
-        p, q = np.unravel_index(y[n, o].argmax(), y.shape[2:])
+        p, q = map(int, np.unravel_index(y[n, o].argmax(), y.shape[2:]))
         found.append(f"{subscript('y', (n, o, p, q))} = {number(y[n, o].max())}")
     return f" The largest of each map: {', '.join(found)}."
 

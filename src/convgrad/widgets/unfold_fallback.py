@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from html import escape
 from typing import NamedTuple
 
@@ -10,14 +11,14 @@ import numpy as np
 from ..geometry import ConvGeometry
 from ..im2col import column_numbers, fold, unfold
 from ..windows import windows
-from .fallback import Block, drawing, number, signed, style, subscript
+from .fallback import Block, Index, drawing, number, signed, style, subscript
 
 __all__ = ["unfold_fallback"]
 
 MOST_TERMS = 40  # of a sum that is written out
 MOST_ROWS, MOST_COLUMNS = 30, 26  # of a matrix, in a drawing that can still be read
 
-Cells = set[tuple[int, ...]]
+Cells = AbstractSet[Index]
 
 
 class _Parts(NamedTuple):
@@ -217,7 +218,7 @@ def live_height(geometry: ConvGeometry, stage: str, *, narrow: bool) -> int:
         cell = _clamp(20, (width - 2 * heads - (90 if stage == "input" else 50)) / across, 34)
         small = _clamp(15, 0.36 * width / wide, cell)
 
-    def matrix(rows: float, taps: bool) -> float:
+    def matrix(rows: float, taps: int) -> float:
         """A title, names of columns (two lines where they name channels too), rows, sliders."""
         return 33 + (29 if taps and g.CG > 1 else 14) + rows * cell
 

@@ -2,9 +2,8 @@
 // What the sliding window is made of.  Built once; the drawing writes into it.
 
 import { freshName, h } from "./dom.js";
-import { KnobForm } from "./knobs.js";
 import { Sheet } from "./sheet.js";
-import { keysHelp, transport } from "./transport.js";
+import { UNDO_KEYS, keysHelp, transport } from "./transport.js";
 import { parseNumber } from "./words.js";
 
 /** @typedef {import("./look.js").Look} Look */
@@ -19,14 +18,14 @@ import { parseNumber } from "./words.js";
  * @property {(sentence: string) => void} refuse
  * @property {(action: (head: import("./player.js").Head) => import("./player.js").Head) => void} act
  * @property {(speed: number) => void} speed
- * @property {(wish: import("./conv.js").Spec) => void} wish
  * @property {(event: KeyboardEvent) => void} key
  * @property {HTMLElement} message  where complaints are shown
+ * @property {HTMLElement} tools
  */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
-/** @param {import("./conv.js").Spec} spec @param {Handlers} on */
-export function layout(spec, on) {
+/** @param {Handlers} on */
+export function layout(on) {
   /** @param {string} label */
   const choice = (label) => {
     const buttons = h("span", { class: "cg-examples" });
@@ -109,7 +108,7 @@ export function layout(spec, on) {
   const head = h("p", { class: "cg-said" });
   const lines = h("div", { class: "cg-lines" });
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
-  const form = new KnobForm(spec, on.wish);
+  const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
   const controls = transport(on, "output cells");
   const root = h(
     "section",
@@ -122,11 +121,13 @@ export function layout(spec, on) {
     h(
       "div",
       { class: "cg-more" },
-      h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"), form.el),
+      knobs,
       keysHelp([
         ["Enter", "edit a number of x or w"],
         ["Escape", "leave a number as it was; back to the playing window"],
+        UNDO_KEYS,
       ]),
+      on.tools,
     ),
   );
   root.addEventListener("keydown", on.key);
@@ -151,7 +152,7 @@ export function layout(spec, on) {
     head,
     lines,
     live,
-    form,
+    knobs,
     controls,
     /** The words that are read aloud: the sentence, and a sum that is not too long. */
     said: () => {

@@ -22,7 +22,9 @@ import { PlayedView, Unfinished, widget } from "./view.js";
 /** @typedef {{geometry: Geometry, arrays: Record<Operand, Tensor>, peak: boolean}} State */
 
 const OPERANDS = /** @type {Operand[]} */ (["x", "weight", "bias"]);
-const SYNCED = ["geometry", ...OPERANDS, "look", "step", "speed", "peak", "complaint"];
+const EDITED = ["geometry", ...OPERANDS];
+const KEPT = [...EDITED, "look", "step", "peak"];
+const SYNCED = [...KEPT, "speed", "complaint"];
 
 class SlidingView extends PlayedView {
   /** @param {Model} model @param {HTMLElement} el */
@@ -41,7 +43,7 @@ class SlidingView extends PlayedView {
     /** @type {import("./look.js").Slices} */
     this.at = slicesOfLook(this.state.geometry, this.#shown(), { n: 0, o: 0, c: 0 });
 
-    this.ui = layout(this.state.geometry, {
+    this.ui = layout({
       look: this.guard((name, row, col) => this.#lookAt(this.#inSlice(name, row, col))),
       hover: this.guard((name, row, col) => this.#hover(this.#inSlice(name, row, col))),
       leave: this.guard(() => this.#hover(null)),
@@ -50,14 +52,23 @@ class SlidingView extends PlayedView {
       refuse: (sentence) => this.complain(sentence),
       act: this.guard((action) => this.move(action(this.head))),
       speed: this.guard((speed) => this.#send({ speed })),
-      wish: this.guard((wish) => this.#wish(wish)),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
+      tools: this.tools,
     });
     this.#build();
     this.#press();
     this.mount(el, this.ui.root, SYNCED, () => this.#follow());
     this.draw();
+  }
+
+  /** @param {typeof import("./tools.js")} tools */
+  furnish({ KnobForm }) {
+    this.form = new KnobForm(
+      this.state.geometry,
+      this.guard((wish) => this.#wish(wish)),
+    );
+    this.ui.knobs.append(this.form.el);
   }
 
   // ---- model → state -------------------------------------------------------------------------
@@ -88,7 +99,7 @@ class SlidingView extends PlayedView {
     if (resized) {
       this.head = resize(this.head, this.y.length);
       this.hovered = null;
-      this.ui.form.show(g);
+      this.form?.show(g);
     }
     const [step, speed] = [this.model.get("step"), this.model.get("speed")];
     const moved = step !== this.head.step || speed !== this.head.speed;
@@ -103,7 +114,7 @@ class SlidingView extends PlayedView {
     const complaint = this.model.get("complaint");
     if (complaint) {
       this.complain(complaint);
-      this.ui.form.show(g);
+      this.form?.show(g);
     }
     if (resized || edited || moved || next.peak !== before.peak || writeLook(this.look) !== old) {
       this.at = slicesOfLook(g, this.#shown(), this.at);
@@ -150,7 +161,7 @@ class SlidingView extends PlayedView {
   #wish(
     wish,
     given = () => ({}),
-    refuse = (sentence) => this.ui.form.refuse(sentence, this.state.geometry),
+    refuse = (sentence) => this.form?.refuse(sentence, this.state.geometry),
   ) {
     let g;
     try {
@@ -164,7 +175,7 @@ class SlidingView extends PlayedView {
     const arrays = { ...this.state.arrays, ...given(g) };
     const fitted = OPERANDS.map((name) => [name, refit(arrays[name], needed[name])]);
     this.#send({ geometry: copySpec(wish), ...Object.fromEntries(fitted) });
-    this.ui.form.show(wish);
+    this.form?.show(wish);
   }
 
   /** Refuses what would be nothing to draw, or too much. @param {Geometry} g */
@@ -190,7 +201,7 @@ class SlidingView extends PlayedView {
     this.hovered = null;
     const speed = asPictures(geometry) ? 60 : 2; // a picture has many places
     this.#send({ geometry: copySpec(geometry), x, weight, bias, peak, look, speed });
-    this.ui.form.show(geometry);
+    this.form?.show(geometry);
   }
 
   /** Every kernel becomes this one. @param {Kernel} kernel */
@@ -342,4 +353,7 @@ function sameNumbers(preset, { geometry, arrays }) {
   );
 }
 
-export default widget("sliding window", (model, el) => new SlidingView(model, el));
+/** @type {import("./equip.js").Abilities} */
+const abilities = { kept: KEPT, edited: EDITED, code: (get, { program }) => program(get, "y") };
+
+export default widget("sliding window", (model, el) => new SlidingView(model, el), abilities);
