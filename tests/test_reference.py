@@ -40,6 +40,7 @@ INNER = {
         "FASTEST as_batch flags geometry_of implementation_named require_room upstream"
     ),
     "convgrad.checks": "one_thing_more",
+    "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",
     "convgrad.figures.grids": "CELL Label Link",
     "convgrad.geometry": (
@@ -50,8 +51,10 @@ INNER = {
     "convgrad.memory": "bytes_needed require_memory require_room result_numbers size_text",
     "convgrad.padding": "folded_numbers padded_numbers with_border",
     "convgrad.parallel": "Workspace blas_threads can_set_threads even_slices run",
+    "convgrad.scene": "photograph",
     "convgrad.second": "to_grad_output to_weight to_x",
     "convgrad.transpose": "cut uncut",
+    "convgrad.turned": "is_convolution search turned",
     "convgrad.windows": "products reach scatter split_groups window_numbers",
 }
 # The same five in every rung: the class Implementation says what they take and give.
@@ -204,6 +207,13 @@ def own_parameters(thing: Any) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters if name not in of_bases}
 
 
+def inherited_parameters(thing: Any) -> set[str]:
+    """What a class takes because its bases do; it may be described again."""
+    if not inspect.isclass(thing) or issubclass(thing, Exception):
+        return set()
+    return set(inspect.signature(thing).parameters) - set(own_parameters(thing))
+
+
 def complaints(thing: Any, docstring: str | None) -> list[str]:
     """What the description of a function or class lacks."""
     if not docstring:
@@ -231,7 +241,8 @@ def _of_parameters(thing: Any, told: dict[str, str]) -> Iterator[str]:
         described = entries(told.get("Attributes", ""))
         described = {name: kind for name, kind in described.items() if name in parameters}
     order = [name for name in described if name in parameters]
-    if set(described) != set(parameters):
+    inherited = inherited_parameters(thing)
+    if not set(parameters) <= set(described) <= set(parameters) | inherited:
         yield f"described are {list(described)}, taken are {list(parameters)}"
     elif not inspect.isclass(thing) and order != list(parameters):
         yield f"parameters in the order {order}, taken in the order {list(parameters)}"

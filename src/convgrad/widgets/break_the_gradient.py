@@ -38,18 +38,18 @@ class BreakTheGradient(OperandsWidget):
 
     Parameters
     ----------
-    x
-        A running example, or the input, (N, C, H, W).
-    weight
-        The kernels, (O, C/groups, KH, KW); left out with an example.
-    grad_output
-        The upstream gradient, (N, O, OH, OW); small whole numbers where it is left out.
-    mistake
+    x : Example or array_like, (N, C, H, W), optional
+        A running example, or the input; example B where it is left out.
+    weight : array_like, (O, C/groups, KH, KW), optional
+        The kernels; left out with an example.
+    grad_output : array_like, (N, O, OH, OW), optional
+        The upstream gradient; small whole numbers where it is left out.
+    mistake : str, default "wgrad_g_turned"
         The name of one of :data:`convgrad.widgets.mistakes.MISTAKES`, such as
         ``"wgrad_g_turned"``, ``"wgrad_no_crop"``, ``"col2im_assign"`` or ``"bias_axes_012"``.
-    mode
+    mode : str, default "look"
         ``"look"`` shows the mistake by its name, ``"duel"`` hides one.
-    seed
+    seed : int, default 0
         The duel's: the same seed hides the same mistakes in the same order.
     **conv
         The arguments of ``conv2d`` that go with arrays: stride, padding, dilation, groups,
@@ -57,14 +57,14 @@ class BreakTheGradient(OperandsWidget):
 
     Attributes
     ----------
-    mistake, mode, seed
+    mistake, mode, seed : str, str, int
         As above; like all that follows they are traits, which the browser changes too.
-    geometry, x, weight, grad_output
+    geometry, x, weight, grad_output : ConvGeometry, ndarray
         The convolution and its numbers.  Assigning ``geometry`` refits the arrays.
-    round, guesses, revealed
+    round, guesses, revealed : int, list of str, bool
         The duel's round, counted from 0, what was guessed in it, and whether the answer was asked
         for.
-    found, tries
+    found, tries : int
         How many mistakes were found so far, and with how many guesses.
 
     Raises

@@ -64,11 +64,11 @@ class GeometryExplorer(Explorable):
     geometry : ConvGeometry or Example, optional
         Left out, it is made from ``sizes``, or example C.  Images, channels and groups have no
         part in it.
-    view : {"uses", "source"}
-        What the cells of x say: how often they are read, or which cell they read.
-    transposed : bool
+    view : str, default "uses"
+        What the cells of x say: "uses", how often they are read, or "source", which cell they read.
+    transposed : bool, default False
         Whether it is read from y to x, as a transposed convolution.
-    look : str
+    look : str, default ""
         What is looked at: ``"y[1,2]"`` a window, ``"x[2,2]"`` a place of the padded input
         (negative or too large on the border), ``""`` nothing.
     **sizes

@@ -27,21 +27,21 @@ class GroupBlocks(PlayedWidget):
 
     Parameters
     ----------
-    x : Example or array (N, C, H, W)
+    x : Example or array_like, (N, C, H, W), optional
         A running example, which brings its own arrays, or the input. Example D when left out.
-    weight : array (O, C/groups, KH, KW)
+    weight : array_like, (O, C/groups, KH, KW), optional
         Only its shape matters: the weight gradient does not depend on the weight.
-    grad_output : array (N, O, OH, OW), optional
+    grad_output : array_like, (N, O, OH, OW), optional
         The upstream gradient; filled with small integers when left out.
-    transpose : bool
+    transpose : bool, default True
         False leaves out the transpose of x and only reshapes it: the shape is right, and maps
         stand in the wrong group.  A mix-up of groups of this kind made ``conv2d_weight`` of
         PyTorch wrong for 1 < groups < C (github.com/pytorch/pytorch/issues/51430).
-    per_image : bool
+    per_image : bool, default False
         True leaves out the sum: a weight gradient for each image.
-    step : int
+    step : int or None, default 0
         How many steps are done, 0 … ``steps``; None for all of them.
-    speed : float
+    speed : float, default 1.0
         Steps a second while it plays.
     **conv
         The arguments of ``conv2d``: stride, padding, dilation, groups, padding_mode.

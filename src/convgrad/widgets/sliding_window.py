@@ -45,7 +45,7 @@ class SlidingWindow(Explorable):
     ----------
     x : Example or array_like, shape (N, C, H, W), optional
         A running example, or the input.  Left out, it is example B.
-    weight : array_like, shape (O, C/groups, KH, KW)
+    weight : array_like, shape (O, C/groups, KH, KW), optional
         The kernels, where ``x`` is an array.
     bias : array_like, shape (O,), optional
         One number added to each output map; zeros where it is left out.

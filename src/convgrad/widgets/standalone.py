@@ -65,16 +65,16 @@ def save_html(
 
     Parameters
     ----------
-    widget
+    widget : widget
         Any widget of :mod:`convgrad.widgets`, set up as it shall be shown.
-    path
+    path : str or path
         Where to: a file name in a folder that exists.
-    title
+    title : str, optional
         Stands above the widget and in the browser's tab.  Without one the tab says what kind of
         widget it is, and nothing stands above.
-    lang
+    lang : str, default "en"
         The language of ``title`` and so of the page, for screen readers; the widget's is English.
-    overwrite
+    overwrite : bool, default False
         A file that this function wrote is replaced without asking; any other only with True.
 
     Returns
@@ -95,7 +95,7 @@ def save_html(
     >>> from convgrad.widgets import ContributionPlayer, save_html
     >>> folder = getfixture("tmp_path")  # or any folder of yours
     >>> player = ContributionPlayer(example("B"), target="input", step=18)
-    >>> save_html(player, folder / "player.html", title="Where does a product go?").name
+    >>> save_html(player, folder / "player.html", title="One product at a time").name
     'player.html'
     """
     if not isinstance(widget, Explorable):

@@ -38,17 +38,18 @@ class UnfoldMatrix(PlayedWidget):
 
     Parameters
     ----------
-    x : Example or array (N, C, H, W)
+    x : Example or array_like, (N, C, H, W), optional
         A running example, which brings its own arrays, or the input. Example B when left out.
-    weight : array (O, C/groups, KH, KW)
-    grad_output : array (N, O, OH, OW), optional
+    weight : array_like, (O, C/groups, KH, KW), optional
+        The kernels; left out with an example.
+    grad_output : array_like, (N, O, OH, OW), optional
         The upstream gradient; filled with small integers when left out.
-    stage : {"columns", "forward", "weight", "input"}
-        What is made: the columns; y = W·columns; grad_weight = G·columnsᵀ; or
-        grad_input = fold(Wᵀ·G).
+    stage : str, default "columns"
+        What is made: "columns"; "forward", y = W·columns; "weight", grad_weight = G·columnsᵀ;
+        or "input", grad_input = fold(Wᵀ·G).
     step : int, optional
         How many steps are done, 0 … ``steps``; all of them when left out.
-    speed : float
+    speed : float, default 2.0
         Steps a second while it plays.
     **conv
         The arguments of ``conv2d``: stride, padding, dilation, groups, padding_mode.
