@@ -95,7 +95,7 @@ def save_html(
     >>> from convgrad.widgets import ContributionPlayer, save_html
     >>> folder = getfixture("tmp_path")  # or any folder of yours
     >>> player = ContributionPlayer(example("B"), target="input", step=18)
-    >>> save_html(player, folder / "player.html", title="One product at a time").name
+    >>> save_html(player, folder / "player.html", title="Step by step").name
     'player.html'
     """
     if not isinstance(widget, Explorable):
