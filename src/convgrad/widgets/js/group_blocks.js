@@ -2,10 +2,10 @@
 // GroupBlocks in the page: maps on their way through one grouped convolution, and the blocks of the
 // weight gradient that exist.
 
-import { at, groupOf, indices } from "./conv.js";
+import { at, geometryOf, groupOf, indices } from "./conv.js";
 import { blockWords, codeOf, isRight, mapName, meetWords, misplaced, moveWords, zeroWords } from "./blocks_words.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
-import { OperandsView } from "./operands_view.js";
+import { EDITED, KEPT, OperandsView } from "./operands_view.js";
 import { Grid } from "./grid.js";
 import { blockOf, groupAt, meet, movesOf, share, standsAt, tablesOf } from "./grouped.js";
 import { inked } from "./inked.js";
@@ -47,7 +47,7 @@ class BlocksView extends OperandsView {
 
   /** @param {import("./view.js").Model} model @param {HTMLElement} el */
   constructor(model, el) {
-    super(model, "the block view", ["transpose", "per_image"]);
+    super(model, "block view", ["transpose", "per_image"]);
     this.#width = el.clientWidth || 700;
     for (const [kind, key] of Object.entries(KEYS)) this.#tables[kind] = this.#table(/** @type {Kind} */ (kind), key);
     this.show(el, {
@@ -378,4 +378,16 @@ class BlocksView extends OperandsView {
   }
 }
 
-export default widget("block view", (model, el) => new BlocksView(model, el));
+/** @type {import("./equip.js").Abilities} */
+const abilities = {
+  kept: [...KEPT, "transpose", "per_image"],
+  edited: EDITED,
+  code: (get, torch) => {
+    const options = { transpose: get("transpose"), per_image: get("per_image") };
+    const lines = codeOf(geometryOf(get("geometry")), options).map(({ text }) => text);
+    const result = options.per_image ? "grad_weights" : "grad_weight";
+    return torch.script({ x: get("x"), g: get("grad_output") }, [...lines, `print(${result})`]);
+  },
+};
+
+export default widget("block view", (model, el) => new BlocksView(model, el), abilities);

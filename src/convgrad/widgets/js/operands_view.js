@@ -4,10 +4,11 @@
 
 import { GeometryError, geometryOf, ravel, refit, shapes } from "./conv.js";
 import { attribute, fill, freshName, h, say } from "./dom.js";
-import { KnobForm, copySpec } from "./knobs.js";
-import { OPERANDS, product } from "./places.js";
+import { copySpec } from "./knobs.js";
+import { small } from "./limits.js";
+import { OPERANDS } from "./places.js";
 import { clamp, playhead, resize, seek } from "./player.js";
-import { drawTransport, keysHelp, transport } from "./transport.js";
+import { UNDO_KEYS, drawTransport, keysHelp, transport } from "./transport.js";
 import { PlayedView, Unfinished } from "./view.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
@@ -29,7 +30,7 @@ import { PlayedView, Unfinished } from "./view.js";
  * @property {Node[]} below
  * @property {[string, string][]} keys  besides those of every player
  */
-/** What the view writes into. @typedef {{root: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, form: KnobForm, controls: import("./transport.js").Transport}} Frame */
+/** What the view writes into. @typedef {{root: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, knobs: HTMLElement, controls: import("./transport.js").Transport}} Frame */
 
 /**
  * The state of a model.
@@ -48,6 +49,10 @@ function read(model, names) {
   return { geometry, arrays, options };
 }
 
+/** What undo brings back, and what a link keeps besides the options. */
+export const EDITED = ["geometry", ...OPERANDS];
+export const KEPT = [...EDITED, "step"];
+
 export class OperandsView extends PlayedView {
   /** @type {Numbers} */
   #start;
@@ -56,7 +61,7 @@ export class OperandsView extends PlayedView {
 
   /**
    * @param {Model} model
-   * @param {string} who  how its sentences call the widget: "the player"
+   * @param {string} who  how its sentences call the widget: "player"
    * @param {string[]} names  of the traits besides geometry, arrays, step and speed
    */
   constructor(model, who, names) {
@@ -95,7 +100,7 @@ export class OperandsView extends PlayedView {
     const presets = h("span", { class: "cg-examples" });
     const spelled = h("p", { class: "cg-spelled" });
     const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
-    const form = new KnobForm(this.state.geometry, this.guard((wish) => this.#wish(wish)));
+    const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
     const controls = transport(
       {
         act: this.guard((action) => this.move(action(this.head))),
@@ -137,19 +142,29 @@ export class OperandsView extends PlayedView {
       h(
         "div",
         { class: "cg-more" },
-        h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"), form.el),
-        keysHelp(keys),
+        knobs,
+        keysHelp([...keys, UNDO_KEYS]),
+        this.tools,
       ),
     );
-    return { root, presets, spelled, live, form, controls };
+    return { root, presets, spelled, live, knobs, controls };
   }
 
   /** @param {HTMLElement} el @param {Parts} parts */
   show(el, parts) {
     this.ui = this.#frame(parts);
     this.draw();
-    const traits = ["geometry", ...OPERANDS, "step", "speed", "complaint", ...this.#names];
+    const traits = [...KEPT, "speed", "complaint", ...this.#names];
     this.mount(el, this.ui.root, traits, () => this.#follow());
+  }
+
+  /** @param {typeof import("./tools.js")} tools */
+  furnish({ KnobForm }) {
+    this.form = new KnobForm(
+      this.state.geometry,
+      this.guard((wish) => this.#wish(wish)),
+    );
+    this.ui.knobs.append(this.form.el);
   }
 
   // ---- model → state -------------------------------------------------------------------------
@@ -164,15 +179,26 @@ export class OperandsView extends PlayedView {
     // what is equal stays the same object, so that what was computed from it can be kept
     if (!resized) next.geometry = before.geometry;
     if (!edited) next.arrays = before.arrays;
-    if (resized || other) this.head = resize(this.head, this.count(next));
-    if (resized) this.ui.form.show(next.geometry);
-    const [step, speed] = [this.model.get("step"), this.model.get("speed")];
+    const [given, speed] = [this.model.get("step"), this.model.get("speed")];
+    let step = given;
+    if (resized || other) {
+      // what was complete stays complete, as when a knob is taken back
+      const complete = this.head.step === this.head.length && given === this.head.step;
+      if (complete) step = Math.max(step, this.first(next));
+      this.head = resize(this.head, this.count(next));
+    }
+    step = clamp(step, 0, this.head.length);
+    if (resized) this.form?.show(next.geometry);
     const moved = step !== this.head.step || speed !== this.head.speed;
-    if (moved) this.head = { ...this.head, step: clamp(step, 0, this.head.length), speed };
+    if (moved) this.head = { ...this.head, step, speed };
+    if (step !== given) {
+      this.model.set("step", step);
+      this.model.save_changes();
+    }
     const complaint = this.model.get("complaint");
     if (complaint) {
       this.complain(complaint);
-      this.ui.form.show(next.geometry);
+      this.form?.show(next.geometry);
     }
     if (!(resized || other || moved || edited)) return; // what this view has just done itself
     if (resized || other || moved) this.forget(resized || other);
@@ -205,14 +231,14 @@ export class OperandsView extends PlayedView {
       needed = shapes(small(geometryOf(wish), this.model.get("limits"), this.#who));
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error;
-      this.ui.form.refuse(error.message, this.state.geometry);
+      this.form?.refuse(error.message, this.state.geometry);
       return;
     }
     const arrays = Object.fromEntries(
       OPERANDS.map((name) => [name, refit(this.state.arrays[name], needed[name])]),
     );
     this.restart({ geometry: copySpec(wish), ...arrays });
-    this.ui.form.show(wish);
+    this.form?.show(wish);
   }
 
   /** Something else is shown, from the step where the widget begins. @param {Record<string, any>} changes */
@@ -229,7 +255,7 @@ export class OperandsView extends PlayedView {
   /** @param {Numbers} numbers */
   #load({ geometry, x, weight, grad_output }) {
     this.restart({ geometry, x, weight, grad_output });
-    this.ui.form.show(geometry);
+    this.form?.show(geometry);
   }
 
   // ---- playing -------------------------------------------------------------------------------
@@ -276,27 +302,6 @@ export class OperandsView extends PlayedView {
       attribute(box.children[k], "aria-pressed", `${sameNumbers(preset, this.state)}`),
     );
   }
-}
-
-/**
- * Refuses what would be nothing to draw, or too much.
- * @param {Geometry} g @param {{cells: number, products: number} | undefined} limits @param {string} who
- */
-export function small(g, limits, who) {
-  if (!g.N) {
-    throw new GeometryError(`the batch is empty, N = 0: ${who} needs at least one image`);
-  }
-  const cells = Math.max(...Object.values(shapes(g)).map(product));
-  const products = product(shapes(g).grad_output) * g.CG * g.KH * g.KW;
-  if (limits && (cells > limits.cells || products > limits.products)) {
-    const [some, most] = [products, limits.products].map((k) => k.toLocaleString("en"));
-    const [large, largest] = [cells, limits.cells].map((k) => k.toLocaleString("en"));
-    throw new GeometryError(
-      `this has ${some} products and arrays of up to ${large} cells: ${who} draws up to ` +
-        `${most} products and ${largest} cells; take fewer channels, or a smaller image`,
-    );
-  }
-  return g;
 }
 
 /** @param {State} state @returns {Numbers} */

@@ -40,24 +40,72 @@ export function tensor(name, array, needsGrad = false) {
 }
 
 /**
- * The lines that convolve: F.conv2d alone, or after F.pad where conv2d has no such padding.
- * @param {Spec} spec @param {boolean} [bias]
+ * How the windows lie: the array that they are laid over, the line that pads it where conv2d has
+ * no such padding, and the arguments.
+ * @param {Spec} spec
  */
-export function convolve({ stride, padding, dilation, groups, padding_mode }, bias = false) {
+export function windows({ stride, padding, dilation, padding_mode }) {
   const [[top, bottom], [left, right]] = padding;
   const some = top + bottom + left + right > 0;
   const apart = some && (padding_mode !== "zeros" || top !== bottom || left !== right);
   const mode = padding_mode === "zeros" ? "" : `, mode="${padding_mode}"`;
   const words = [
-    bias && "bias",
     stride.some((k) => k !== 1) && `stride=${tuple(stride)}`,
     some && !apart && `padding=${tuple([top, left])}`,
     dilation.some((k) => k !== 1) && `dilation=${tuple(dilation)}`,
-    groups > 1 && `groups=${groups}`,
-  ].filter(Boolean);
+  ].filter((word) => word !== false);
   const pad = `padded = F.pad(x, ${tuple([left, right, top, bottom])}${mode})  # left, right, top, bottom`;
-  const call = `y = F.conv2d(${[apart ? "padded" : "x", "weight", ...words].join(", ")})`;
-  return apart ? [pad, call] : [call];
+  return { source: apart ? "padded" : "x", lines: apart ? [pad] : [], words };
+}
+
+/**
+ * The lines that convolve: F.conv2d alone, or after F.pad.
+ * @param {Spec} spec @param {boolean} [bias]
+ */
+export function convolve(spec, bias = false) {
+  const { source, lines, words } = windows(spec);
+  const groups = spec.groups > 1 ? [`groups=${spec.groups}`] : [];
+  const operands = [source, "weight", ...(bias ? ["bias"] : [])];
+  return [...lines, `y = F.conv2d(${[...operands, ...words, ...groups].join(", ")})`];
+}
+
+/**
+ * How a program begins: what it imports, and how PyTorch prints arrays such as these whole.
+ * @param {Tensor[]} arrays
+ */
+function beginning(arrays) {
+  const broken = arrays.some(({ data }) => Array.from(data).some((k) => !Number.isInteger(k)));
+  const options = [
+    broken && "precision=6",
+    arrays.some(({ data }) => data.length > SUMMARY) && "threshold=100_000",
+  ].filter(Boolean);
+  return [
+    "import torch",
+    "import torch.nn.functional as F",
+    ...(options.length ? ["", `torch.set_printoptions(${options.join(", ")})`] : []),
+    "",
+  ];
+}
+
+/**
+ * A program of arrays and lines that are known already.
+ * @param {Record<string, Tensor>} arrays @param {string[]} lines
+ */
+export const script = (arrays, lines) =>
+  [
+    ...beginning(Object.values(arrays)),
+    ...Object.entries(arrays).map(([name, array]) => tensor(name, array)),
+    "",
+    ...lines,
+    "",
+  ].join("\n");
+
+/** The program that writes out the columns of a widget's model. @param {(name: string) => any} get */
+export function columnsCode(get) {
+  const { KH, KW } = get("geometry");
+  const { source, lines, words } = windows(get("geometry"));
+  const unfold = `columns = F.unfold(${[source, tuple([KH, KW]), ...words].join(", ")})`;
+  return script({ x: get("x") }, [...lines, unfold, "print(columns)"]);
 }
 
 /**
@@ -76,16 +124,8 @@ export function torchCode({ geometry, x, weight, grad_output, bias, show, note }
   const noBias = `bias = torch.zeros(${geometry.O}, dtype=torch.float64, requires_grad=True)`;
   const biasLines = bias ? [tensor("bias", bias, backward)] : show.includes("grad_bias") ? [noBias] : [];
   const arrays = [x, weight, grad_output, bias].filter((array) => array !== undefined);
-  const broken = arrays.some(({ data }) => Array.from(data).some((k) => !Number.isInteger(k)));
-  const options = [
-    broken && "precision=6",
-    arrays.some(({ data }) => data.length > SUMMARY) && "threshold=100_000",
-  ].filter(Boolean);
   return [
-    "import torch",
-    "import torch.nn.functional as F",
-    ...(options.length ? ["", `torch.set_printoptions(${options.join(", ")})`] : []),
-    "",
+    ...beginning(arrays),
     tensor("x", x, backward),
     tensor("weight", weight, backward),
     ...biasLines,

@@ -3,7 +3,7 @@
 
 import { at, cellAt, indices, ravel, unravel } from "./conv.js";
 import { fill, freshId, h, say, tinted } from "./dom.js";
-import { OperandsView } from "./operands_view.js";
+import { EDITED, KEPT, OperandsView } from "./operands_view.js";
 import { blockSizes, origin } from "./im2col.js";
 import { inked } from "./inked.js";
 import { choice } from "./layout.js";
@@ -40,6 +40,8 @@ const TITLES = {
   weight: { left: ["grad_output", "G", "upstream gradient"], top: ["x", "columnsᵀ", "a window a row"], result: ["result", "grad_weight", "a kernel a row"] },
   input: { left: ["kernel", "Wᵀ", "kernels"], top: ["grad_output", "G", "upstream gradient"], result: ["result", "Wᵀ·G", "one for every entry"] },
 };
+/** What PyTorch calls what is made. */
+const SHOWN = { forward: "y", weight: "grad_weight", input: "grad_input" };
 const SIDES = /** @type {const} */ (["top", "left", "result"]);
 const MOST = { r: 16, l: 14, o: 8 }; // rows and columns of a matrix that are drawn at a time
 /** @type {import("./grid.js").Border} */
@@ -69,7 +71,7 @@ class UnfoldView extends OperandsView {
 
   /** @param {import("./view.js").Model} model @param {HTMLElement} el */
   constructor(model, el) {
-    super(model, "the matrix view", ["stage"]);
+    super(model, "matrix view", ["stage"]);
     this.#choice = choice("make", Object.entries(STAGE_NAMES), this.guard((stage) => this.restart({ stage })));
     this.#choice.el.setAttribute("aria-describedby", this.#caption.id);
     this.show(el, {
@@ -309,4 +311,15 @@ function axisName({ g, block }, axis, k) {
   return `${g.CG > 1 ? `c${channelIn(g, block, c)} ` : ""}${i},${j}`;
 }
 
-export default widget("matrix view", (model, el) => new UnfoldView(model, el));
+/** @type {import("./equip.js").Abilities} */
+const abilities = {
+  kept: [...KEPT, "stage"],
+  choices: { stage: Object.keys(STAGE_NAMES) },
+  edited: EDITED,
+  code: (get, torch) => {
+    const stage = /** @type {Stage} */ (get("stage"));
+    return stage === "columns" ? torch.columnsCode(get) : torch.program(get, SHOWN[stage]);
+  },
+};
+
+export default widget("matrix view", (model, el) => new UnfoldView(model, el), abilities);
