@@ -128,11 +128,15 @@ def test_a_question_can_be_saved_too(tmp_path: Path) -> None:
     assert list(modules(page)) == [payload(page)["module"]], "it has no use for the tools"
 
 
-WIDGETS = [
-    name
-    for name in convgrad.widgets.__all__
-    if isinstance(getattr(convgrad.widgets, name), type) and name != "Predict"
+ALL = [
+    name for name in convgrad.widgets.__all__ if isinstance(getattr(convgrad.widgets, name), type)
 ]
+WIDGETS = [name for name in ALL if name != "Predict"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_widget_says_that_it_can_be_saved(name: str) -> None:
+    assert "``save_html(" in (getattr(convgrad.widgets, name).__doc__ or "")
 
 
 @pytest.mark.parametrize("name", WIDGETS)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import itertools
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 from strategies import integers, random_geometries
 
-from convgrad import ConvGeometry, loops
+from convgrad import ConvGeometry, im2col, loops
 from convgrad.geometry import PADDING_MODES
 
 torch = pytest.importorskip("torch")
@@ -71,6 +73,17 @@ def write(node: Any, cases: list[dict[str, Any]]) -> list[str]:
         | {"geometry": case["geometry"].as_dict()}
         for case in cases
     ]
+    return ask(node, message)
+
+
+def of_widgets(node: Any, widgets: list[Any]) -> list[str]:
+    """What each widget's button copies, for what the widget holds now."""
+    return ask(
+        node, [{"widget": widget._bundle, "state": widget.get_state()} for widget in widgets]
+    )
+
+
+def ask(node: Any, message: list[dict[str, Any]]) -> list[str]:
     run = subprocess.run(
         [node.node, str(ORACLE)],
         input=json.dumps(message),
@@ -206,3 +219,103 @@ def test_a_large_array_is_printed_whole(node: Any) -> None:
     assert "..." not in printed
     numbers, _, _ = printed.partition("dtype")
     assert numbers.count(".") == g.C * g.H * g.W, "a number each"
+
+
+# ---- what each widget copies -----------------------------------------------------------------
+
+
+def of_size(k: int) -> Iterator[ConvGeometry]:
+    """Random geometries that a widget can draw."""
+    drawn = (g for g in random_geometries(8 * k, seed=29) if g.N > 0)
+    return itertools.islice((g for g in drawn if max(map(np.prod, g_shapes(g))) < 400), k)
+
+
+def g_shapes(g: ConvGeometry) -> tuple[tuple[int, ...], ...]:
+    return g.x_shape, g.weight_shape, g.output_shape
+
+
+def arrays_of(g: ConvGeometry, rng: np.random.Generator) -> list[np.ndarray]:
+    return [integers(rng, shape) for shape in g_shapes(g)]
+
+
+def conv_of(g: ConvGeometry) -> dict[str, Any]:
+    names = ("stride", "padding", "dilation", "groups", "padding_mode")
+    return {name: getattr(g, name) for name in names}
+
+
+def test_matrices_copy_the_stage_that_is_shown(node: Any) -> None:
+    widgets = pytest.importorskip("convgrad.widgets")
+    rng = np.random.default_rng(3)
+    made = [
+        widgets.UnfoldMatrix(*arrays_of(g, rng), stage=stage, **conv_of(g))
+        for g in of_size(24)
+        for stage in ("columns", "forward", "weight", "input")
+    ]
+    for matrix, program in zip(made, of_widgets(node, made), strict=True):
+        names, _ = execute(program)
+        g, shown = matrix.geometry, matrix.products
+        if matrix.stage == "columns":
+            right = im2col.unfold(matrix.x, g)
+            assert "weight" not in program
+            got = names["columns"].numpy()
+        else:
+            field = {"forward": "y", "weight": "grad_weight", "input": "grad_input"}[matrix.stage]
+            right = getattr(shown, field)
+            value = names["y"].detach() if field == "y" else names[KEPT_IN[field]].grad
+            got = value.numpy()
+        np.testing.assert_array_equal(got, right, err_msg=program)
+
+
+def test_blocks_copy_the_lines_that_they_show(node: Any) -> None:
+    widgets = pytest.importorskip("convgrad.widgets")
+    rng = np.random.default_rng(4)
+    made = [
+        widgets.GroupBlocks(*arrays_of(g, rng), transpose=transpose, per_image=each, **conv_of(g))
+        for g in of_size(24)
+        for transpose in (True, False)
+        for each in (True, False)
+    ]
+    wrong = 0
+    for blocks, program in zip(made, of_widgets(node, made), strict=True):
+        names, printed = execute(program)
+        got = names["grad_weights" if blocks.per_image else "grad_weight"]
+        shares = blocks.per_image_gradients
+        wrong += not blocks.transpose and not np.array_equal(shares, blocks.without_transpose)
+        if not blocks.transpose and blocks.geometry.padding_mode == "zeros":
+            shares = blocks.without_transpose
+        elif not blocks.transpose:
+            continue  # the mirror in Python pads before it mixes maps up
+        right = shares if blocks.per_image else shares.sum(axis=0)
+        np.testing.assert_array_equal(got.numpy(), right, err_msg=program)
+        assert printed == f"{got}\n", program
+    assert wrong > 5, "leaving the transpose out has to matter"
+
+
+def test_the_explorer_copies_a_layer_with_its_sizes_and_counts(node: Any) -> None:
+    widgets = pytest.importorskip("convgrad.widgets")
+    made = [
+        widgets.GeometryExplorer(g, transposed=back) for g in of_size(60) for back in (False, True)
+    ]
+    kinds = set()
+    for explorer, program in zip(made, of_widgets(node, made), strict=True):
+        names, printed = execute(program)
+        g = explorer.geometry
+        kind = "ConvTranspose2d" if "layer = nn.ConvTranspose2d(" in program else "Conv2d"
+        kinds.add((kind, explorer.transposed, "[:, :," in program, "F.pad" in program))
+        x = names["x"] if kind == "ConvTranspose2d" else names["x"].grad
+        np.testing.assert_array_equal(x[0, 0].numpy(), explorer.uses, err_msg=program)
+        assert tuple(names["y"].shape) == (1, 1, g.OH, g.OW), program
+        size = (g.H, g.W) if kind == "ConvTranspose2d" else (g.OH, g.OW)
+        line, _, _ = printed.partition("\n")
+        assert line == f"{(1, 1, *size)}", program
+        assert f"# {line}" in program, "said beforehand"
+        copied = g.padding_mode != "zeros" and any(map(any, g.padding))
+        assert (kind == "ConvTranspose2d") == (explorer.transposed and not copied)
+    # with and without a crop or a border of its own, and the way back of the other borders
+    assert kinds == {
+        ("Conv2d", False, False, False),
+        ("Conv2d", False, False, True),
+        ("Conv2d", True, False, True),
+        ("ConvTranspose2d", True, False, False),
+        ("ConvTranspose2d", True, True, False),
+    }

@@ -9,7 +9,7 @@ import pytest
 from contents import FAINT_TEXT
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from convgrad import example
+from convgrad import example, widgets
 from convgrad.widgets import ContributionPlayer, Predict, save_html
 from convgrad.widgets.base import Explorable
 
@@ -74,6 +74,49 @@ def test_knobs_and_undo_are_in_it(show) -> None:
     expect(player.locator("output")).to_have_text("0 / 225")
     player.get_by_role("button", name="undo").click()
     expect(player.locator("output")).to_have_text("0 / 81")
+
+
+# Every widget there is, showing something small.
+KINDS = {
+    "BreakTheGradient": lambda: widgets.BreakTheGradient(example("B")),
+    "ContributionPlayer": lambda: ContributionPlayer(example("B")),
+    "GeometryExplorer": lambda: widgets.GeometryExplorer(example("C")),
+    "GroupBlocks": lambda: widgets.GroupBlocks(example("D")),
+    "Predict": lambda: Predict("What is $2 + 3$?", 5),
+    "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),
+    "UnfoldMatrix": lambda: widgets.UnfoldMatrix(example("B")),
+}
+
+
+def test_no_widget_is_forgotten() -> None:
+    names = [n for n in widgets.__all__ if isinstance(getattr(widgets, n), type)]
+    assert sorted(KINDS) == sorted(names)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_widget_lives_in_its_file_and_asks_for_nothing(show, kind) -> None:
+    """It mounts; where it has tools, a knob is turned and taken back. `show` counts requests."""
+    page = show(KINDS[kind]())
+    root = page.locator(".cg-live .cg").first
+    expect(root).to_be_visible()
+    expect(page.locator(".cg-widget > .cg-fallback")).to_be_hidden()
+    if kind == "Predict":
+        root.get_by_role("textbox").fill("5")
+        page.get_by_role("button", name="Check").click()
+        expect(page.get_by_role("status")).to_contain_text("Right")
+        return
+    expect(root.get_by_role("button", name="copy as PyTorch code")).to_be_visible()
+    knobs = root.locator("details.cg-knobs")
+    if knobs.count():
+        knobs.locator("summary").click()
+    height = root.get_by_label("height H", exact=True).filter(visible=True)
+    before = int(height.input_value())
+    height.fill(str(before + 1))
+    height.press("Tab")
+    undo = root.get_by_role("button", name="undo", exact=True)
+    expect(undo).to_have_attribute("aria-disabled", "false")
+    undo.click()
+    expect(height).to_have_value(str(before))
 
 
 def test_hostile_texts_stay_texts(show) -> None:

@@ -36,6 +36,8 @@ class BreakTheGradient(OperandsWidget):
     whether they notice it.  In the duel a gradient is broken in secret, and the reader finds the
     mistake from the picture and the checks.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     x : Example or array_like, (N, C, H, W), optional

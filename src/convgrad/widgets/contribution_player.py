@@ -45,6 +45,8 @@ class ContributionPlayer(PlayedWidget):
     Everything is a trait: an edit in the browser arrives here, an assignment here is drawn
     there.  Assigning ``geometry`` refits the arrays, which keep their numbers where they can.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     x : Example or array_like, (N, C, H, W), optional

@@ -59,6 +59,8 @@ class GeometryExplorer(Explorable):
     there; what is left over is crossed out.  Read the other way, it is a transposed convolution:
     the same numbers say how many products meet in each cell.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     geometry : ConvGeometry or Example, optional

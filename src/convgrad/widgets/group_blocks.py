@@ -25,6 +25,8 @@ class GroupBlocks(PlayedWidget):
     the blocks among all that a weight without groups would have.  Point at a map, or go to it with
     the arrow keys, to see its numbers and what they are made of.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     x : Example or array_like, (N, C, H, W), optional

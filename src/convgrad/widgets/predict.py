@@ -83,6 +83,8 @@ class Predict(Explorable):
 
     The kind follows from what is given.  All words are Markdown, with formulas between dollars.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     question : str

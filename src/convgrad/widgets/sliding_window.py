@@ -41,6 +41,8 @@ class SlidingWindow(Explorable):
     where it was used, at an input cell to see every output that it touches.  Or play the window
     over the image.  Large arrays are drawn as grey pictures.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     x : Example or array_like, shape (N, C, H, W), optional

@@ -36,6 +36,8 @@ class UnfoldMatrix(PlayedWidget):
     row times a column.  The input gradient is folded back at the end, with the number of products
     that overlap in each cell.
 
+    ``save_html(widget, "widget.html")`` writes it into one file that works without a kernel.
+
     Parameters
     ----------
     x : Example or array_like, (N, C, H, W), optional

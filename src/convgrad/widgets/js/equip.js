@@ -9,6 +9,7 @@
  * @property {readonly string[]} kept  the traits that a link keeps
  * @property {Record<string, readonly unknown[]>} [choices]  the values that some of them may have
  * @property {readonly string[]} edited  the traits that undo brings back
+ * @property {(geometry: import("./conv.js").Geometry, limits: any) => void} [fits]  throws where it cannot be drawn, if that is another question than for the players
  * @property {(get: (name: string) => any, torch: typeof import("./torch_code.js")) => string} [code]
  */
 /**

@@ -5,7 +5,7 @@ import { drawing, freshName, h } from "./dom.js";
 import { KnobForm, pad, size, step, steps } from "./knobs.js";
 import { choice } from "./layout.js";
 import { Sheet } from "./sheet.js";
-import { keysList } from "./transport.js";
+import { UNDO_KEYS, keysList } from "./transport.js";
 
 /** @typedef {import("./conv.js").Spec} Spec */
 /** @typedef {import("./explorer_words.js").Spot} Spot */
@@ -23,6 +23,7 @@ import { keysList } from "./transport.js";
  * @property {(preset: Preset) => void} load
  * @property {(event: KeyboardEvent) => void} key
  * @property {HTMLElement} message  where complaints are shown
+ * @property {HTMLElement} tools
  */
 /** @typedef {ReturnType<typeof layout>} Layout */
 
@@ -127,7 +128,9 @@ export function layout(spec, presets, on) {
         ["Tab", "from part to part"],
         ["arrows in a grid", "from cell to cell; each shows what it reads or what reads it"],
         ["Escape", "look at nothing"],
+        UNDO_KEYS,
       ]),
+      on.tools,
     ),
   );
   root.addEventListener("keydown", on.key);

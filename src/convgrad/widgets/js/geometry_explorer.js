@@ -15,7 +15,9 @@ import { View, widget } from "./view.js";
 /** @typedef {import("./explorer_words.js").Spot} Spot */
 /** @typedef {import("./view.js").Model} Model */
 
-const SYNCED = ["geometry", "view", "transposed", "look", "complaint"];
+const EDITED = ["geometry", "transposed", "view"];
+const KEPT = [...EDITED, "look"];
+const SYNCED = [...KEPT, "complaint"];
 
 /** @param {string} text @returns {Spot | null} */
 export function parseSpot(text) {
@@ -55,6 +57,7 @@ class ExplorerView extends View {
       load: this.guard((preset) => this.#load(preset)),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
+      tools: this.tools,
     });
     this.mount(el, this.ui.root, SYNCED, () => this.#follow());
     this.draw();
@@ -89,15 +92,7 @@ class ExplorerView extends View {
   #wish(wish) {
     const form = this.ui.forms[isOneDimensional(this.g) ? 0 : 1];
     try {
-      const g = geometryOf(wish);
-      const [height, width] = paddedSize(g);
-      const most = this.model.get("limits").cells;
-      if (height * width > most) {
-        throw new GeometryError(
-          `the padded input is ${height}×${width}, ${height * width} cells: the explorer draws ` +
-            `up to ${most}; take a smaller input or less padding`,
-        );
-      }
+      fits(geometryOf(wish), this.model.get("limits"));
     } catch (error) {
       if (!(error instanceof GeometryError)) throw error;
       form.refuse(error.message, this.g);
@@ -199,4 +194,27 @@ class ExplorerView extends View {
   }
 }
 
-export default widget("geometry explorer", (model, el) => new ExplorerView(model, el));
+/** Refuses what is too large, or more than one plane. @param {Geometry} g @param {{cells: number}} limits */
+function fits(g, limits) {
+  const [height, width] = paddedSize(g);
+  if (height * width > limits.cells) {
+    throw new GeometryError(
+      `the padded input is ${height}×${width}, ${height * width} cells: the explorer draws ` +
+        `up to ${limits.cells}; take a smaller input or less padding`,
+    );
+  }
+  if ([g.N, g.C, g.O].some((count) => count !== 1)) {
+    throw new GeometryError("the explorer draws one image, one channel and one kernel");
+  }
+}
+
+/** @type {import("./equip.js").Abilities} */
+const abilities = {
+  kept: KEPT,
+  choices: { view: ["uses", "source"] },
+  edited: EDITED,
+  fits,
+  code: (get, torch) => torch.layerCode(geometryOf(get("geometry")), get("transposed")),
+};
+
+export default widget("geometry explorer", (model, el) => new ExplorerView(model, el), abilities);

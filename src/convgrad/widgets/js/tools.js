@@ -23,15 +23,15 @@ const SETTLED = 300; // milliseconds without a change, then the address follows
 
 /**
  * Sets the model to what the page's address says of it.
- * @param {Context["model"]} model @param {PagePart} page @param {Pick<Abilities, "kept" | "choices">} abilities
+ * @param {Context["model"]} model @param {PagePart} page @param {Pick<Abilities, "kept" | "choices" | "fits">} abilities
  * @returns {string}  why a link was not followed, "" where there is nothing to say
  */
-export function restore(model, { name, base }, { kept, choices }) {
+export function restore(model, { name, base }, { kept, choices, fits }) {
   try {
     const part = partsOf(location.hash)?.get(name);
     if (!part) return "";
     const state = stateOf(base, part, kept, choices);
-    check(state, model.get("limits"));
+    check(state, model.get("limits"), fits);
     for (const [trait, value] of Object.entries(state)) model.set(trait, value);
     model.save_changes();
     return "";
@@ -41,10 +41,11 @@ export function restore(model, { name, base }, { kept, choices }) {
   }
 }
 
-/** Throws where a state is no convolution, or none that can be drawn. @param {State} state @param {any} limits */
-function check(state, limits) {
+/** Throws where a state is no convolution, or none that can be drawn. @param {State} state @param {any} limits @param {Abilities["fits"]} [fits] */
+function check(state, limits, fits = (g) => small(g, limits, "widget")) {
   if (!state.geometry) return;
-  const g = small(geometryOf(state.geometry), limits, "widget");
+  const g = geometryOf(state.geometry);
+  fits(g, limits);
   for (const [name, shape] of Object.entries({ ...shapes(g), bias: [g.O] })) {
     if (name in state && `${state[name].shape}` !== `${shape}`) {
       throw new BrokenLink(`${name} has another size in it than its convolution`);

@@ -152,3 +152,62 @@ export const program = (get, ...show) =>
     bias: get("bias"),
     show: /** @type {Shown[]} */ (show),
   });
+
+// ---- a layer, for its sizes alone ------------------------------------------------------------
+
+/**
+ * A layer of ones over an image of ones, or back over an output of ones: its sizes, and how often
+ * each cell of x is used.
+ * @param {import("./conv.js").Geometry} g  one image, one channel, one kernel
+ * @param {boolean} transposed
+ */
+export function layerCode(g, transposed) {
+  const copied = g.padding_mode !== "zeros" && g.padding.flat().some(Boolean);
+  const lines = transposed && !copied ? transposedLayer(g) : layer(g, transposed);
+  return ["import torch", ...lines, ""].join("\n");
+}
+
+/** @param {string} kind @param {Spec} spec @param {string[]} words */
+const layerOfOnes = (kind, { KH, KW }, words) => [
+  `layer = nn.${kind}(${[1, 1, tuple([KH, KW]), ...words, "bias=False"].join(", ")})`,
+  "nn.init.ones_(layer.weight)",
+];
+
+/** @param {import("./conv.js").Geometry} g @param {boolean} transposed */
+function layer(g, transposed) {
+  const { source, lines, words } = windows(g);
+  const why = transposed ? "nn.ConvTranspose2d has no such border: this is the gradient" : "how often each cell is used";
+  return [
+    ...(lines.length ? ["import torch.nn.functional as F"] : []),
+    "from torch import nn",
+    "",
+    `x = torch.ones${tuple([1, 1, g.H, g.W])}.requires_grad_()`,
+    ...layerOfOnes("Conv2d", g, words),
+    "",
+    ...lines,
+    `y = layer(${source})`,
+    "y.sum().backward()",
+    `print(tuple(y.shape))  # ${tuple([1, 1, g.OH, g.OW])}`,
+    `print(x.grad)  # ${why}`,
+  ];
+}
+
+/** @param {import("./conv.js").Geometry} g */
+function transposedLayer(g) {
+  const [[top, bottom], [left, right]] = g.padding;
+  const even = top === bottom && left === right;
+  const words = windows(even ? g : { ...g, padding: [[0, 0], [0, 0]] }).words;
+  if (g.leftover.some(Boolean)) words.push(`output_padding=${tuple(g.leftover)}`);
+  // the layer crops as much on either side; another border is cropped by hand
+  const crop = even ? "" : `[:, :, ${top}:${top + g.H}, ${left}:${left + g.W}]`;
+  return [
+    "from torch import nn",
+    "",
+    `y = torch.ones${tuple([1, 1, g.OH, g.OW])}`,
+    ...layerOfOnes("ConvTranspose2d", g, words),
+    "",
+    `x = layer(y).detach()${crop}`,
+    `print(tuple(x.shape))  # ${tuple([1, 1, g.H, g.W])}`,
+    "print(x)  # how many products meet in each cell",
+  ];
+}
