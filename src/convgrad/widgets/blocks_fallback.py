@@ -84,4 +84,4 @@ def live_height(geometry: ConvGeometry, *, narrow: bool) -> int:
     tables = 34 + 14 + 2 * (title + g.N * tile)
     bench = max(216, g.H * cell + 58)
     code = 19 + 19.5 * len(code_lines(g, False)) * (1.75 if narrow else 1)
-    return round((324 if narrow else 238) + tables + bench + code)
+    return round((354 if narrow else 238) + tables + bench + code)

@@ -263,7 +263,7 @@ def live_height(g: ConvGeometry, *, narrow: bool) -> int:
         parts = [panel(height, width, side, x, padded), *signs, panel(g.KH, g.KW, side, w), *bias]
         stage = _flow([*parts, panel(g.OH, g.OW, side, y)], room, gap)
     choices = (116 if narrow else 64) if g.CG == 1 else 32
-    return round(choices + 33 + stage + (137 + 168 if narrow else 89 + 106) + 34)
+    return round(choices + 33 + stage + (137 + 168 + 34 if narrow else 89 + 106) + 34)
 
 
 def _flow(parts: list[tuple[float, float]], room: int, gap: int) -> float:
