@@ -47,7 +47,7 @@ class BreakTheGradient(OperandsWidget):
     grad_output : array_like, (N, O, OH, OW), optional
         The upstream gradient; small whole numbers where it is left out.
     mistake : str, default "wgrad_g_turned"
-        The name of one of :data:`convgrad.widgets.mistakes.MISTAKES`, such as
+        The name of one of ``convgrad.widgets.mistakes.MISTAKES``, such as
         ``"wgrad_g_turned"``, ``"wgrad_no_crop"``, ``"col2im_assign"`` or ``"bias_axes_012"``.
     mode : str, default "look"
         ``"look"`` shows the mistake by its name, ``"duel"`` hides one.
@@ -73,7 +73,7 @@ class BreakTheGradient(OperandsWidget):
     ------
     GeometryError, ShapeError
         For what is no convolution or too much to draw.
-    Refused
+    ValueError
         For a mistake that is not known; the message lists the known ones.
 
     Examples

@@ -66,7 +66,7 @@ def save_html(
     Parameters
     ----------
     widget : widget
-        Any widget of :mod:`convgrad.widgets`, set up as it shall be shown.
+        Any widget of ``convgrad.widgets``, set up as it shall be shown.
     path : str or path
         Where to: a file name in a folder that exists.
     title : str, optional

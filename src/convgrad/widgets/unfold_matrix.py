@@ -66,7 +66,7 @@ class UnfoldMatrix(PlayedWidget):
     Everything is a trait: an edit in the browser arrives here, an assignment here is drawn there.
     Assigning ``geometry`` refits the arrays, which keep their numbers where they can.  Images and
     groups are blocks of their own, one of them is shown at a time.  The formulas are those of
-    :mod:`convgrad.im2col`.
+    ``convgrad.im2col``.
 
     Examples
     --------
