@@ -320,6 +320,11 @@ QUOTED: dict[str, list[tuple[str, str, str, str]]] = {
         ("8 groups", "im2col", "peak_megabytes", "backward"),
         ("8 groups", "grouped", "times_im2col", "backward"),
     ],
+    "fast": [
+        ("8 groups", "fast", "times_im2col", "backward"),
+        ("8 groups", "fast", "peak_megabytes", "backward"),
+        ("8 groups", "im2col", "peak_megabytes", "backward"),
+    ],
 }
 
 

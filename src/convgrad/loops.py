@@ -1,6 +1,6 @@
 """The definition: every product of the convolution, one at a time, in plain loops.
 
-Trades all speed for clarity: the backward pass of layer "tiny" takes 250 times as long as
+Trades all speed for clarity: the backward pass of layer "tiny" takes 200 times as long as
 PyTorch's (measured, as in the other modules, by ``benchmarks/rungs.py``).  Nothing here is
 clever, so this is what every faster way is tested against.  It asks the geometry one question
 only (which cell does tap (i, j) read for output (p, q)?) and shares no code with the others.
