@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,8 @@ def test_so_it_is_at_the_front_door(name, layer):
 
 @every_implementation
 def test_every_geometry_has_a_working_set(name):
-    for geometry in random_geometries(200, seed=3):
+    large = ConvGeometry(N=0, C=64, H=256, W=256, O=8, KH=3, KW=3, stride=2)
+    for geometry in (large, replace(large, groups=8), *random_geometries(200, seed=3)):
         for numbers in IMPLEMENTATIONS[name].working_set(geometry):
             assert isinstance(numbers, int) and numbers >= 0
 

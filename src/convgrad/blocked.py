@@ -347,7 +347,8 @@ def _columns_numbers(geometry: ConvGeometry, part: Part, block: Block, places: i
 
 def _first_block(geometry: ConvGeometry, part: Part, images: slice) -> tuple[Block, int]:
     """The first block, as large as any, and how many windows it has."""
-    block = next(blocks(geometry, part, images, itemsize=8))
+    nothing = Block(slice(0, 0), slice(0, 0))  # of a batch without images
+    block = next(blocks(geometry, part, images, itemsize=8), nothing)
     return block, size(block.images) * size(block.rows) * geometry.OW
 
 

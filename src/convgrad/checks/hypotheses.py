@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..geometry import ConvGeometry, shown
+from ..geometry import ConvGeometry, require_geometry, shown
 from ..memory import require_memory
 from ..operands import number_array
 
@@ -101,6 +101,8 @@ class Case:
                 f"target is {shown(target)}: use 'weight', 'input', 'bias' or 'output'"
             )
         name = names.get(target, f"grad_{target}")
+        if geometry is not None:
+            require_geometry(geometry)
         operands = {"x": x, "weight": weight, "grad_output": grad_output}
         given = {key: _array(key, a) for key, a in operands.items() if a is not None}
         return cls(_array("expected", expected), name, geometry, target, Operands(**given))
