@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tracemalloc
 from collections import Counter
@@ -381,6 +382,11 @@ OTHERS = {
         "input",
     ),
     "one_image": (without_last_image(PADDED), PADDED, "weight"),
+    "images_empty": (
+        right(PADDED, "input") * np.array([1, 0])[:, None, None, None],
+        PADDED,
+        "input",
+    ),
     "kernels_not_summed": (
         np.stack(
             [
@@ -456,6 +462,69 @@ def test_what_the_operands_give_is_not_blamed():
     explanation = explain_difference(y, y + np.array([1, -2, 3])[:, None, None], **about)
     assert explanation.cause == "other_operands"
     assert "a bias" in explanation.sentence
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_stride_or_dilation_that_is_lost_along_one_axis_names_the_axis(axis):
+    for name in ("stride", "dilation"):
+        draw = random_operands(
+            ConvGeometry(C=2, H=9, W=9, O=2, KH=2, KW=2, **{name: (2, 3)}), np.random.default_rng(3)
+        )
+        bent = [2, 3]
+        bent[axis] = 1
+        sizes = [9, 9]
+        # the same output from a smaller image, whose gradient stands in the corner of the large one
+        sizes[axis] = draw.grad_output.shape[2 + axis] + 1
+        small = ConvGeometry(C=2, H=sizes[0], W=sizes[1], O=2, KH=2, KW=2, **{name: tuple(bent)})
+        wrong = np.zeros(draw.x.shape)
+        wrong[:, :, : small.H, : small.W] = windows.grad_input(draw.grad_output, draw.weight, small)
+        told = explain_difference(wrong, right(draw, "input"), **known(draw, "input"))
+        assert told.cause == f"{name}_ignored"
+        assert f"the {name} of the {('rows', 'columns')[axis]} were 1" in told.sentence
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_output_padding_that_is_told_gives_the_right_size(seed):
+    """The numbers themselves are in the sentence, and PyTorch's formula for the size agrees."""
+    geometry = random_geometry(
+        np.random.default_rng(seed),
+        lambda g: g.leftover != (0, 0) and g.padding[0] != (0, 0),
+        padding_modes=["zeros"],
+    )
+    draw = random_operands(geometry, np.random.default_rng(seed))
+    expected = np.ones(geometry.x_shape)
+    short = expected[:, :, : geometry.H - geometry.leftover[0], : geometry.W - geometry.leftover[1]]
+    told = explain_difference(short, expected, **known(draw, "input"))
+    if told.cause != "leftover_lost":
+        pytest.skip("nothing is left when the unread rows or columns are taken off")
+    given = re.search(r"output_padding=\((\d+), (\d+)\)", told.sentence)
+    for k, (size, out, taps) in enumerate(
+        ((geometry.H, geometry.OH, geometry.KH), (geometry.W, geometry.OW, geometry.KW))
+    ):
+        back = (out - 1) * geometry.stride[k] - sum(geometry.padding[k])
+        assert back + geometry.dilation[k] * (taps - 1) + int(given[k + 1]) + 1 == size
+    assert "both sides together" in told.sentence
+
+
+def test_kernels_that_are_dealt_to_groups_like_cards_are_named():
+    geometry = ConvGeometry(C=2, H=4, W=4, O=6, KH=2, KW=2, groups=2)
+    draw = random_operands(geometry, np.random.default_rng(4))
+    g = draw.grad_output
+    dealt = g.reshape(1, 3, 2, *g.shape[2:]).swapaxes(1, 2).reshape(g.shape)
+    wrong = windows.grad_weight(dealt, draw.x, geometry)
+    told = explain_difference(wrong, right(draw, "weight"), **known(draw, "weight"))
+    assert told.cause == "wrong_group"
+    assert "kernel 2 where kernel 1 belongs" in told.sentence
+
+
+def test_images_that_were_left_out_are_named():
+    draw = random_operands(
+        ConvGeometry(N=4, C=1, H=3, W=3, O=2, KH=2, KW=2), np.random.default_rng(5)
+    )
+    wrong = right(draw, "input")
+    wrong[[1, 3]] = 0
+    told = explain_difference(wrong, right(draw, "input"), **known(draw, "input"))
+    assert "right for images 0 and 2, and 0 for images 1 and 3 of 4" in told.sentence
 
 
 def test_every_cause_has_been_seen():

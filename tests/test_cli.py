@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from convgrad.checks import CAUSES
 from convgrad.cli import load, styles
 from convgrad.cli.subject import find_out
 from convgrad.cli.trials import FEATURES, PLAIN, Limits, Trial, easy_to_hard, smaller
-from convgrad.cli.verdict import verdict_on
+from convgrad.cli.verdict import verdict_on, where_it_strikes
 from convgrad.cli.words import Misuse, whole_numbers
 from convgrad.geometry import ConvGeometry
 from convgrad.mutants import MUTANTS
@@ -187,6 +188,11 @@ def test_the_cause_of_every_named_mistake_is_named(name):
     shrunk = verdict.example
     assert shrunk is not None and shrunk.explanation.cause == mutant.cause
     assert mutant.shows(shrunk.trial.geometry)
+    # what is said of all failures is true of the one that is shown
+    assert all(FEATURES[each](shrunk.trial) for each in where_it_strikes(verdict)[0])
+    if shrunk.trial.form != "whole":  # only where whole numbers in C order show nothing
+        plain = replace(shrunk.trial, form="whole")
+        assert subject.judge(plain)[mutant.target].right
 
 
 MUTANT = """
@@ -206,7 +212,7 @@ OPERANDS = {"weight": "grad_output, x", "input": "grad_output, weight", "bias": 
         "wgrad_batch_mean": "goes wrong with more than one image mean over the 2 images",
         "group_interleaved": "goes wrong with groups wrong group kernel o belongs to group",
         "dgrad_no_flip": "kernel",
-        "dgrad_no_leftover": "missing leftover",
+        "dgrad_no_leftover": "output_padding=( both sides together",
         "col2im_assign": "overlap lost +=",
         "bias_axes_012": "wrong bias axes",
         "assume_contiguous_gy": "lie in C order in memory np.ascontiguousarray",
@@ -231,6 +237,48 @@ def test_what_only_a_law_finds_is_said(name, check):
     status, told = check(MUTANT.format(operands=OPERANDS[mutant.target], name=name), "--strict")
     assert status == 1
     assert ELSEWHERE[name] in told
+
+
+ONE_AXIS = """
+    import numpy as np
+    from convgrad import windows
+
+    def grad_input(grad_output, x, weight, *, stride, padding):
+        # zeros are put between the rows of grad_output, and none between the columns
+        (sh, sw), (ph, pw) = stride, padding
+        (n, o, oh, ow), (kh, kw) = grad_output.shape, weight.shape[2:]
+        H, W = x.shape[2] + 2 * ph, x.shape[3] + 2 * pw
+        up = np.zeros((n, o, H - kh + 1, W - kw + 1))
+        up[:, :, : (oh - 1) * sh + 1 : sh, :ow] = grad_output
+        up = np.pad(up, ((0, 0), (0, 0), (kh - 1,) * 2, (kw - 1,) * 2))
+        win = np.lib.stride_tricks.sliding_window_view(up, (kh, kw), axis=(2, 3))
+        full = np.einsum("nohwij,ocij->nchw", win, weight[:, :, ::-1, ::-1])
+        return full[:, :, ph : ph + x.shape[2], pw : pw + x.shape[3]]
+    """
+
+
+def test_the_axis_that_goes_wrong_is_named_on_arrays_that_are_small(check):
+    status, words = check(ONE_AXIS, function="grad_input")
+    assert status == 1
+    assert "a stride above 1 along the columns" in words
+    assert "Cause: stride ignored. It explains all" in words
+    x = re.search(r"The smallest that shows it: x (\d+)×(\d+)×(\d+)×(\d+)", words)
+    assert int(x[3]) * int(x[4]) <= 12
+    assert "yours[0, 0]" in words and "asfortranarray" not in words
+
+
+def test_what_a_few_failures_share_by_chance_is_not_claimed(check):
+    """Wrong where the sizes happen to be so: no property of the convolution says when."""
+    status, words = check("""
+        from convgrad import windows
+
+        def f(grad_output, x, geometry):
+            lucky = (7 * geometry.H + 3 * geometry.W + geometry.O) % 11 != 5
+            return (1 if lucky else 2) * windows.grad_weight(grad_output, x, geometry)
+        """)
+    assert status == 1
+    assert 1 < int(re.search(r"WRONG on (\d+)", words)[1]) < 10
+    assert "went wrong has" not in words and "never without" not in words
 
 
 def test_one_wrong_gradient_of_three_is_found_and_the_others_are_praised(check):

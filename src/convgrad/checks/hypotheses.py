@@ -7,6 +7,7 @@ before the rarer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,7 +23,9 @@ __all__ = [
     "Hypothesis",
     "Operands",
     "group_rule",
+    "listed",
     "nearest",
+    "output_padding",
     "unconjugated",
 ]
 
@@ -143,3 +146,35 @@ def group_rule(geometry: ConvGeometry) -> str:
         f"kernel o belongs to group o // {geometry.OG} and works on the {geometry.CG} channels "
         f"from {geometry.CG}·(o // {geometry.OG}) on."
     )
+
+
+def output_padding(geometry: ConvGeometry) -> str:
+    """The output_padding of a transposed convolution, with the numbers of this geometry put in.
+
+    In numbers, because "padding" alone could be one side or both.
+    """
+    axes = (
+        ("rows", geometry.H, geometry.KH),
+        ("columns", geometry.W, geometry.KW),
+    )
+    sums = [
+        f"{name} ({size} + {sum(geometry.padding[k])} − {geometry.dilation[k]}·({taps} − 1) − 1) "
+        f"mod {geometry.stride[k]} = {geometry.leftover[k]}"
+        for k, (name, size, taps) in enumerate(axes)
+    ]
+    height, width = geometry.leftover
+    return (
+        f"output_padding=({height}, {width}): {', '.join(sums)}. In words: (size + padding on both "
+        "sides together − dilation·(kernel size − 1) − 1) mod stride. The padding of conv2d is "
+        "that of one side, so take it twice"
+    )
+
+
+def listed(one: str, numbers: Iterable[int]) -> str:
+    """``image 1``, ``images 1, 2 and 5``; of many, the first few."""
+    words = [str(number) for number in numbers]
+    if len(words) > 8:
+        words = [*words[:7], f"{len(words) - 7} more"]
+    if len(words) == 1:
+        return f"{one} {words[0]}"
+    return f"{one}s {', '.join(words[:-1])} and {words[-1]}"

@@ -8,8 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from ..geometry import ConvGeometry, GeometryError
-from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule, unconjugated
-from .sums import Sums, fold, in_memory_order, memory_words, of_upstream
+from .hypotheses import (
+    MOST_TRIED,
+    Case,
+    Hypothesis,
+    group_rule,
+    output_padding,
+    unconjugated,
+)
+from .sums import WHERE_A_TAP_READS, Sums, fold, in_memory_order, memory_words, of_upstream
 
 __all__ = ["of_input"]
 
@@ -159,8 +166,8 @@ def _steps_of_input(sums: Sums, name: str) -> Iterator[Hypothesis]:
     for cause, words, rows, cols in sums.steps():
         words = words or "with stride and dilation exchanged"
         sentence = (
-            f"Your {name} sends its products home {words}: tap (i, j) of window (p, q) read row "
-            "stride·p + dilation·i − padding, so that is where w·g belongs."
+            f"Your {name} adds its products w·g to the cells {words}. {WHERE_A_TAP_READS}, and "
+            "that is the cell its product belongs to."
         )
         whole = sums.scatter(products, *sums.map(rows, cols))
         yield Hypothesis(cause, sentence, sums.fold(whole))
@@ -237,13 +244,18 @@ def _cut_of_input(array: np.ndarray, sums: Sums, name: str) -> Iterator[Hypothes
     ah, aw = array.shape[2:]
     for top, left in _places(array, padded):
         whole = (ah, aw) == (geometry.H, geometry.W)
-        yield Hypothesis(
-            "shifted" if whole else "wrong_crop",
+        words = (
             f"Your {name} is the right gradient of the padded input, cut out at row {top}, "
             f"column {left}"
             + ("" if whole else f" in the size {ah}×{aw}")
             + f": the image begins at row {sums.top}, column {sums.left} and has "
-            f"{geometry.H}×{geometry.W} cells.",
+            f"{geometry.H}×{geometry.W} cells."
+        )
+        if not whole and (top, left) == (sums.top, sums.left):
+            words += f" A transposed convolution gets that size from {output_padding(geometry)}."
+        yield Hypothesis(
+            "shifted" if whole else "wrong_crop",
+            words,
             padded[:, :, top : top + ah, left : left + aw],
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..geometry import ConvGeometry, Pair
 from .compare import same
-from .hypotheses import Case, Hypothesis
+from .hypotheses import Case, Hypothesis, listed, output_padding
 
 __all__ = ["of_mirrors", "of_order", "of_scale", "of_shape"]
 
@@ -58,13 +58,12 @@ def of_shape(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
         )
     if smaller:
         corner = expected[tuple(map(slice, shape))]
-        if case.target == "input" and geometry and shape[2:] == _without_leftover(geometry):
+        if case.target == "input" and geometry and _lacks_what_no_window_reads(shape, geometry):
             yield Hypothesis(
                 "leftover_lost",
                 f"Your {name} is right as far as it goes, but its shape is {shape}, needed is "
                 f"{expected.shape}: the last rows or columns are missing, those that no window "
-                "reads. Give the transposed convolution output_padding = "
-                "(H + padding − dilation·(k − 1) − 1) mod stride.",
+                f"reads. Give the transposed convolution {output_padding(geometry)}.",
                 corner,
             )
         if case.target == "weight" and geometry and shape[2:] == _clipped(geometry):
@@ -87,10 +86,10 @@ def _is_stack(array: np.ndarray, expected: np.ndarray, length: int | None) -> bo
     )
 
 
-def _without_leftover(geometry: ConvGeometry) -> Pair:
-    """The size that a transposed convolution without output_padding gives."""
+def _lacks_what_no_window_reads(shape: tuple[int, ...], geometry: ConvGeometry) -> bool:
+    """Whether no more is missing than a transposed convolution without output_padding lacks."""
     height, width = geometry.H - geometry.leftover[0], geometry.W - geometry.leftover[1]
-    return max(height, 0), max(width, 0)
+    return shape[2] >= max(height, 0) and shape[3] >= max(width, 0)
 
 
 def _clipped(geometry: ConvGeometry) -> Pair:
@@ -111,9 +110,9 @@ def of_order(case: Case) -> Iterator[Hypothesis]:
     name, expected = case.name, case.expected
     if _has_rows_and_columns(case):
         why = {
-            "weight": "x[h, v] meets g[p, q] in the tap they came from, and the sum slides g over "
-            "x as it is. Do not turn g or the result when you correlate; a routine that flips "
-            "(scipy's convolve2d) needs g turned beforehand.",
+            "weight": "the sum slides grad_output over x as it is. Do not turn it, "
+            "or the result, when you correlate; a routine that flips (scipy's convolve2d) needs "
+            "grad_output turned beforehand.",
             "input": "check which end of each axis you count from.",
         }.get(case.target or "", "a convolution in the mathematical sense flips, conv2d does not.")
         yield Hypothesis(
@@ -123,8 +122,8 @@ def of_order(case: Case) -> Iterator[Hypothesis]:
         )
         yield Hypothesis(
             "transposed",
-            f"Your {name} is the right one with rows and columns exchanged: i and h count down, "
-            "j and v count to the right.",
+            f"Your {name} is the right one with rows and columns exchanged: rows are the "
+            "last axis but one, columns the last.",
             expected.swapaxes(-1, -2),
         )
     if np.iscomplexobj(expected):
@@ -176,6 +175,8 @@ def of_scale(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             "that you return?",
             np.zeros_like(expected),
         )
+    if geometry is not None and case.target in ("input", "output") and geometry.N > 1:
+        yield from _images_left_out(array, case)
     if geometry is not None and case.target != "output":
         N, places = geometry.N, geometry.OH * geometry.OW
         for size, cause, over in (
@@ -204,4 +205,18 @@ def of_scale(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
             "wrong_scale",
             f"Your {name} is {factor:.4g} times the right one: every product counts once.",
             factor * expected,
+        )
+
+
+def _images_left_out(array: np.ndarray, case: Case) -> Iterator[Hypothesis]:
+    """Some images are right, the others 0."""
+    arrived = array.any(axis=(1, 2, 3))
+    empty = np.flatnonzero(~arrived & case.expected.any(axis=(1, 2, 3)))
+    if len(empty) and arrived.any():
+        yield Hypothesis(
+            "images_empty",
+            f"Your {case.name} is right for {listed('image', np.flatnonzero(arrived))}, and 0 for "
+            f"{listed('image', empty)} of {len(array)}: the work was done for a part of the batch "
+            "only. Do it for every image.",
+            np.where(arrived[:, None, None, None], case.expected, 0),
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule
-from .sums import Sums, border_of_zeros
+from .sums import WHERE_A_TAP_READS, Sums, border_of_zeros
 
 __all__ = ["of_output"]
 
@@ -18,8 +18,8 @@ def of_output(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]
     yield Hypothesis(
         "kernel_flipped",
         f"Your {name} is what the kernel turned by 180° gives, a convolution in the mathematical "
-        "sense. conv2d lays the kernel on the window as it is: tap (i, j) meets the cell i rows "
-        "down and j columns to the right.",
+        "sense. conv2d lays the kernel on the window as it is: row i and column j of the kernel "
+        "meet the cell i rows down and j columns to the right.",
         sums.output(w[..., ::-1, ::-1]),
     )
     if geometry.KH == geometry.KW:
@@ -41,8 +41,7 @@ def of_output(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]
         words = words or "with stride and dilation exchanged"
         yield Hypothesis(
             cause,
-            f"Your {name} reads x {words}: tap (i, j) of window (p, q) reads row "
-            "stride·p + dilation·i − padding, and column likewise.",
+            f"Your {name} reads x {words}. {WHERE_A_TAP_READS}.",
             sums.output(seen=sums.read(padded, *sums.map(rows, cols))),
         )
     if geometry.padding_mode != "zeros":
@@ -66,7 +65,6 @@ def of_output(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]
     for offset, words in sums.shifts():
         yield Hypothesis(
             "shifted",
-            f"Your {name} reads x at the wrong place: {words}. Tap (i, j) of window (p, q) reads "
-            "row stride·p + dilation·i − padding.",
+            f"Your {name} reads x at the wrong place: {words}. {WHERE_A_TAP_READS}.",
             sums.output(seen=sums.read(padded, *sums.map(offset=offset))),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..geometry import ConvGeometry, Pair, short
 from .hypotheses import MOST_TRIED, Case, Hypothesis, group_rule, nearest, unconjugated
-from .sums import Sums, border_of_zeros, of_upstream, with_border
+from .sums import WHERE_A_TAP_READS, Sums, border_of_zeros, of_upstream, with_border
 
 __all__ = ["of_weight"]
 
@@ -38,8 +38,7 @@ def of_weight(array: np.ndarray, case: Case, sums: Sums) -> Iterator[Hypothesis]
         seen = sums.read(padded, *sums.map(offset=offset))
         yield Hypothesis(
             "shifted",
-            f"Your {name} reads x at the wrong place: {words}. Tap (i, j) of window (p, q) reads "
-            "row stride·p + dilation·i − padding.",
+            f"Your {name} reads x at the wrong place: {words}. {WHERE_A_TAP_READS}.",
             sums.grad_weight(seen=seen),
         )
 
@@ -58,10 +57,7 @@ def _steps_of_weight(
                 "dilation: exchange the two in the call, stride=dilation and dilation=stride."
             )
         else:
-            sentence = (
-                f"Your {name} reads x {words}: tap (i, j) of window (p, q) reads row "
-                "stride·p + dilation·i − padding, and column likewise."
-            )
+            sentence = f"Your {name} reads x {words}. {WHERE_A_TAP_READS}."
         output_steps, tap_steps = zip(rows, cols, strict=True)
         fits = _fits(padded.shape[2:], geometry, output_steps, tap_steps)
         for taps in dict.fromkeys((kernel, _both_min(fits, kernel), fits)):
@@ -171,6 +167,14 @@ def _groups_of_weight(sums: Sums, padded: np.ndarray, name: str) -> Iterator[Hyp
         f"Your {name} takes group o mod {G} for kernel o: {rule}",
         sums.grad_weight(sums.grad_output[:, order])[back],
     )
+    for dealt_kernels in (order, back):
+        yield Hypothesis(
+            "wrong_group",
+            f"Your {name} has the kernels of grad_output dealt to the groups like cards, kernel "
+            f"{dealt_kernels[1]} where kernel 1 belongs: in a reshape the group comes first, then "
+            f"its kernels, ({G}, {geometry.OG}); {rule}",
+            sums.grad_weight(sums.grad_output[:, dealt_kernels]),
+        )
     for turn in range(1, min(G, MOST_TRIED)):
         yield Hypothesis(
             "wrong_group",

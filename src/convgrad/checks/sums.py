@@ -17,6 +17,7 @@ from ..windows import split_groups
 from .hypotheses import Case, Operands
 
 __all__ = [
+    "WHERE_A_TAP_READS",
     "Sums",
     "border_of_zeros",
     "fold",
@@ -25,6 +26,12 @@ __all__ = [
     "of_upstream",
     "with_border",
 ]
+
+# The index map in words, letters explained where they stand; a sentence without its full stop.
+WHERE_A_TAP_READS = (
+    "Row i of the kernel, for row p of the output, reads row stride·p + dilation·i − padding of x, "
+    "and columns likewise"
+)
 
 
 class Sums(Operands):
@@ -153,9 +160,17 @@ class Sums(Operands):
     def steps(self) -> Iterator[tuple[str, str, tuple[int, int], tuple[int, int]]]:
         """Bent strides and dilations: cause, words, (step per output, step per tap) by axis."""
         (sh, sw), (dh, dw) = self.geometry.stride, self.geometry.dilation
-        yield "stride_dilation_swapped", "", (dh, sh), (dw, sw)
-        yield "dilation_ignored", "as if the dilation were 1", (sh, 1), (sw, 1)
-        yield "stride_ignored", "as if the stride were 1", (1, dh), (1, dw)
+        rows, cols = (sh, dh), (sw, dw)
+        yield "stride_dilation_swapped", "", rows[::-1], cols[::-1]
+        for name, bent_rows, bent_cols in (
+            ("dilation", (sh, 1), (sw, 1)),
+            ("stride", (1, dh), (1, dw)),
+        ):
+            cause = f"{name}_ignored"
+            yield cause, f"as if the {name} were 1", bent_rows, bent_cols
+            if bent_rows != rows and bent_cols != cols:
+                yield cause, f"as if the {name} of the rows were 1", bent_rows, cols
+                yield cause, f"as if the {name} of the columns were 1", rows, bent_cols
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
@@ -192,16 +207,16 @@ def of_upstream(sums: Sums, case: Case) -> Iterator[tuple[str, str, np.ndarray]]
     g, (N, O) = sums.grad_output, sums.grad_output.shape[:2]
     gives = f"Your {case.name} is what"
     words = (
-        f"{gives} grad_output turned by 180° gives: take g as it is. Nothing in the sum over p "
-        "and q turns it; the turn that books mention belongs to the kernel, in grad_input."
+        f"{gives} grad_output turned by 180° gives: take g as it is. Nothing in the sum over "
+        "positions turns it; the turn that books mention belongs to the kernel, in grad_input."
     )
     yield "g_flipped", words, g[..., ::-1, ::-1]
     for axis, which in ((2, "upside down"), (3, "left to right")):
         words = f"{gives} grad_output mirrored {which} gives: take g as it is."
         yield "g_flipped", words, np.flip(g, axis)
     words = (
-        f"{gives} grad_output with rows and columns exchanged gives: p counts down like h and i, "
-        "q counts to the right like v and j."
+        f"{gives} grad_output with rows and columns exchanged gives: its rows go with the rows of "
+        "x, its columns with the columns of x."
     )
     yield "g_transposed", words, g.swapaxes(2, 3).reshape(g.shape)
     if N > 1 and O > 1:

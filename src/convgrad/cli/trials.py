@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,19 +104,30 @@ FEATURES: dict[str, Callable[[Trial], bool]] = {
     "more than one image": lambda t: t.geometry.N > 1,
     "groups": lambda t: t.geometry.groups > 1,
     "a stride above 1": lambda t: t.geometry.stride != (1, 1),
+    "a stride above 1 along the rows": lambda t: t.geometry.stride[0] > 1,
+    "a stride above 1 along the columns": lambda t: t.geometry.stride[1] > 1,
     "a dilation above 1": lambda t: t.geometry.dilation != (1, 1),
+    "a dilation above 1 along the rows": lambda t: t.geometry.dilation[0] > 1,
+    "a dilation above 1 along the columns": lambda t: t.geometry.dilation[1] > 1,
     "a border of copied cells": lambda t: (
         t.geometry.padding_mode != "zeros" and _has_border(t.geometry)
     ),
     "padding": lambda t: _has_border(t.geometry),
-    "padding that differs from side to side": lambda t: any(a != b for a, b in t.geometry.padding),
-    "a leftover that no window reads": lambda t: t.geometry.leftover != (0, 0),
-    "more than one channel a group": lambda t: t.geometry.CG > 1,
-    "more than one kernel a group": lambda t: t.geometry.OG > 1,
-    "a stride that differs between height and width": lambda t: (
+    "padding along the rows": lambda t: t.geometry.padding[0] != (0, 0),
+    "padding along the columns": lambda t: t.geometry.padding[1] != (0, 0),
+    "padding that differs between rows and columns": lambda t: (
+        t.geometry.padding[0] != t.geometry.padding[1]
+    ),
+    "padding that differs between the two sides of an axis": lambda t: any(
+        a != b for a, b in t.geometry.padding
+    ),
+    "rows or columns at the end that no window reads": lambda t: t.geometry.leftover != (0, 0),
+    "several channels in a group": lambda t: t.geometry.CG > 1,
+    "several kernels in a group": lambda t: t.geometry.OG > 1,
+    "a stride that differs between rows and columns": lambda t: (
         t.geometry.stride[0] != t.geometry.stride[1]
     ),
-    "a dilation that differs between height and width": lambda t: (
+    "a dilation that differs between rows and columns": lambda t: (
         t.geometry.dilation[0] != t.geometry.dilation[1]
     ),
     "a stride that is not the dilation": lambda t: t.geometry.stride != t.geometry.dilation,
@@ -162,9 +173,14 @@ def _changes(geometry: ConvGeometry) -> Iterator[dict[str, Any]]:
     for side in range(2):
         yield {"padding": (_less_at(rows, side), cols)}
         yield {"padding": (rows, _less_at(cols, side))}
-    for name, least in (("KH", 2), ("KW", 2), ("H", 2), ("W", 2)):
-        if getattr(geometry, name) > least:
-            yield {name: getattr(geometry, name) - 1}
+    for size, taps in (("H", "KH"), ("W", "KW")):
+        if min(getattr(geometry, size), getattr(geometry, taps)) > 2:  # so the windows stay
+            yield {name: getattr(geometry, name) - 1 for name in (size, taps)}
+    for name in ("KH", "KW", "H", "W"):
+        size = getattr(geometry, name)
+        # from small ones up: a mistake that one size hides, a smaller one may show
+        fewer = {2, 3, size // 2, size - 2, size - 1} & {*range(2, size)}
+        yield from ({name: less} for less in sorted(fewer))
 
 
 def _one_less(pair: Pair) -> Iterator[Pair]:
@@ -179,24 +195,40 @@ def _less_at(pair: Pair, side: int) -> Pair:
     return (max(before - 1, 0), after) if side == 0 else (before, max(after - 1, 0))
 
 
+# The seeds tried beside a trial's own where that does not show the mistake, as offsets.
+_OTHER_SEEDS = (1, 2)
+
+
 def smallest(
     trial: Trial, fails: Callable[[Trial], bool], limits: Limits, most: int = 300
 ) -> Trial:
-    """The trial made smaller, one thing at a time, while it still ``fails``; at most so many."""
+    """The trial made smaller, one thing at a time, while it still ``fails``; at most so many.
+
+    When its own numbers let no more be taken off, others are tried: a product that happens to
+    be 0 may hide the mistake.
+    """
+    if trial.form != "whole":
+        plain = _seeded(replace(trial, form="whole"), (0, *_OTHER_SEEDS))
+        trial = next(filter(fails, plain), trial)
     tries = 0
-    while tries < most:
-        for geometry in smaller(trial.geometry):
-            geometry = limits.within(geometry)
-            fewer = replace(trial, geometry=geometry)
-            tries += 1
-            if _size(geometry) < _size(trial.geometry) and fails(fewer):
-                trial = fewer
-                break
-            if tries >= most:
-                break
-        else:
-            break
+    for offsets in ((0,), _OTHER_SEEDS):
+        found: Trial | None = trial
+        while found is not None:
+            trial, found = found, None
+            for geometry in smaller(trial.geometry):
+                geometry = limits.within(geometry)
+                if _size(geometry) >= _size(trial.geometry) or tries >= most:
+                    continue
+                tries += len(offsets)
+                fewer = _seeded(replace(trial, geometry=geometry), offsets)
+                found = next(filter(fails, fewer), None)
+                if found is not None:
+                    break
     return trial
+
+
+def _seeded(trial: Trial, offsets: Sequence[int]) -> Iterator[Trial]:
+    return (replace(trial, seed=trial.seed + offset) for offset in offsets)
 
 
 def _size(geometry: ConvGeometry) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,6 +42,7 @@ class Verdict:
     outcomes: tuple[Outcome, ...]
     cause: str | None  # the one that fits most failures; None where it raised
     example: Outcome | None  # the smallest failure with that cause
+    smaller: tuple[Outcome, ...] = ()  # the other failures met on the way to the smallest
 
     @property
     def tried(self) -> tuple[Outcome, ...]:
@@ -84,20 +85,31 @@ def verdict_on(subject: Subject, target: str, outcomes: Sequence[Outcome]) -> Ve
         first = next(each for each in verdict.failed if each.raised is not None)
         kind = type(first.raised)
 
-        def raises(trial: Trial) -> bool:
-            return type(subject.judge(trial)[target].raised) is kind
-
-        trial = smallest(first.trial, raises, subject.convention.limits())
-        return replace(verdict, example=subject.judge(trial)[target])
+        return _with_smallest(verdict, subject, first, lambda outcome: type(outcome.raised) is kind)
     cause = _commonest(compared)
     first = next((each for each in compared if _named(each) == cause), compared[0])
     cause = _named(first)
 
-    def fails_alike(trial: Trial) -> bool:
-        return _named(subject.judge(trial)[target]) == cause
+    return _with_smallest(
+        replace(verdict, cause=cause), subject, first, lambda outcome: _named(outcome) == cause
+    )
 
-    trial = smallest(first.trial, fails_alike, subject.convention.limits())
-    return replace(verdict, cause=cause, example=subject.judge(trial)[target])
+
+def _with_smallest(
+    verdict: Verdict, subject: Subject, first: Outcome, alike: Callable[[Outcome], bool]
+) -> Verdict:
+    """With the smallest trial that fails ``alike``, and what failed before it was found."""
+    met: list[Outcome] = []
+
+    def fails(trial: Trial) -> bool:
+        outcome = subject.judge(trial)[verdict.target]
+        if not outcome.right and not outcome.refused:
+            met.append(outcome)
+        return alike(outcome)
+
+    trial = smallest(first.trial, fails, subject.convention.limits())
+    example = subject.judge(trial)[verdict.target]
+    return replace(verdict, example=example, smaller=(*met, example))
 
 
 def _named(outcome: Outcome) -> str | None:
@@ -124,22 +136,31 @@ def _commonest(failed: Sequence[Outcome]) -> str | None:
     return max(clear or named, key=lambda cause: (fits[cause], named[cause]))
 
 
+# What failures share is not told if they would share any property by chance as often as this.
+_BY_CHANCE = 0.01 / len(FEATURES)
+_EXACT_BY_CHANCE = 0.05  # what tells all failures from all successes is a fact about them
+
+
 def where_it_strikes(verdict: Verdict) -> tuple[list[str], bool]:
     """Properties that every failure has; and whether no success has them all.
 
-    The most telling first, and only those that each tell more failures from successes.
+    The most telling first, and only those that each tell more failures from successes.  The
+    failures met while shrinking speak against a property that the others share by chance.
     """
+    failed = len(verdict.failed)
     passed = [each.trial for each in verdict.tried if each.right]
     shared = {
         name: has
         for name, has in FEATURES.items()
-        if all(has(each.trial) for each in verdict.failed)
+        if all(has(each.trial) for each in (*verdict.failed, *verdict.smaller))
     }
     chosen: list[str] = []
     while passed and shared:
         left = {name: list(filter(has, passed)) for name, has in shared.items()}
         best = min(left, key=lambda name: len(left[name]))
-        if len(left[best]) == len(passed):
+        # how likely so many trials, drawn at random, all have it
+        chance = ((len(left[best]) + failed) / (len(passed) + failed)) ** failed
+        if chance > (_BY_CHANCE if left[best] else _EXACT_BY_CHANCE):
             break
         chosen.append(best)
         passed = left[best]
