@@ -267,6 +267,83 @@ def test_the_axis_that_goes_wrong_is_named_on_arrays_that_are_small(check):
     assert "yours[0, 0]" in words and "asfortranarray" not in words
 
 
+def test_a_remark_on_three_gradients_is_made_once_and_does_not_count(check):
+    status, words = check("""
+        import numpy as np
+        from convgrad import conv2d_backward
+
+        def f(grad_output, x, weight, **how):
+            if not len(x):
+                raise ValueError("an empty batch")
+            return conv2d_backward(grad_output, x, weight, **how)
+        """)
+    assert status == 0
+    assert words.count("Remark on grad_input, grad_weight and grad_bias: It breaks the law") == 1
+    assert words.count("(empty batch)") == 1
+    assert "A remark does not count as a mistake, unless you add --strict." in words
+
+
+ADDED = """
+    from convgrad import windows
+
+    def f(grad_output, x, geometry):
+        grad = windows.grad_weight(grad_output, x, geometry)
+        if len(grad) > 3:
+            grad[[1, 2]] = grad[[1, 2]] * 3 + 1
+        return grad
+    """
+
+
+def test_without_a_cause_the_wrong_kernels_and_a_law_in_plain_words_are_told(check):
+    status, words = check(ADDED)
+    assert status == 1
+    assert re.search(r"Wrong are cells in kernels 1 and 2 of \d", words)
+    assert "the products grad_output·output of all cells add up to" in words
+    assert "linear(u)" not in words
+    status, words = check(ADDED, "--quiet")
+    assert re.search(r"Follow the products of that one cell: convgrad ledger .*--cell", words)
+
+
+def test_a_law_says_nothing_beside_a_cause(check):
+    status, words = check(MUTANT.format(operands="grad_output, x", name="swap_stride_dilation"))
+    assert status == 1 and "breaks the law" not in words
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    {
+        "backward(ctx, grad_output)": "MyConv.apply(x.requires_grad_(), weight.requires_grad_())",
+        "conv_backward(dout, cache)": "return conv_backward(grad_output, cache)",
+    }.items(),
+)
+def test_a_function_with_ctx_or_cache_is_told_how_to_wrap_it(function, words, check):
+    name = function.partition("(")[0]
+    status, told = check(f"def {function}: pass", function=name)
+    assert status == 2
+    assert (
+        f"def backward(grad_output, x, weight{', stride, padding' * ('cache' in function)}):"
+        in told
+    )
+    assert words in told
+
+
+def test_a_backward_with_a_cache_can_be_checked_through_the_wrapper_that_is_told(check, capsys):
+    source = """
+import numpy as np
+from convgrad import conv2d_backward
+
+def conv_backward(dout, cache):
+    x, w, b, how = cache
+    return conv2d_backward(dout, x, w, stride=how["stride"], padding=how["pad"])
+"""
+    assert check(source, function="conv_backward")[0] == 2
+    with pytest.raises(Misuse) as told:
+        styles.read_signature(eval("lambda dout, cache: 0"), "conv_backward", None, None)
+    wrapper = textwrap.dedent(str(told.value).partition("\n\n")[2].partition("\n\n")[0])
+    status, words = check(source + "\n" + wrapper, function="backward", module="wrapped")
+    assert status == 0, words
+
+
 def test_what_a_few_failures_share_by_chance_is_not_claimed(check):
     """Wrong where the sizes happen to be so: no property of the convolution says when."""
     status, words = check("""
@@ -700,6 +777,30 @@ def test_a_file_that_is_no_archive_gets_a_sentence(content, folder, capsys):
     assert "np.savez" in said(capsys)
     assert main(["check", "missing.npz"]) == 2
     assert "there is no file missing.npz" in said(capsys)
+
+
+def test_a_wrong_cell_in_a_file_comes_with_the_arrays_and_a_command_that_runs(folder, capsys):
+    x, weight, _, g = example("D").arrays()
+    right = conv2d_backward(g, x, weight, groups=2)[1]
+    wrong = right.copy()
+    wrong[1, 0, 0, 1] += 1
+    assert main(["check", saved(folder, grad_weight=wrong)]) == 1
+    told = capsys.readouterr().out
+    assert "yours[1, 0]" in told and "right[1, 0]" in told
+    command = re.search(r"convgrad (ledger .*)", told)[1]
+    assert main(command.split()) == 0
+    assert f"grad_weight[1, 0, 0, 1] = {right[1, 0, 0, 1]:g}" in said(capsys)
+    assert main(["check", "saved.npz", "--quiet"]) == 1
+    assert f"Follow the products of that one cell: convgrad {command}" in said(capsys)
+
+
+def test_a_file_without_its_options_is_told_that_they_are_saved_too(folder, capsys):
+    x, weight, _, _ = example("D").arrays()
+    g = np.ones(conv2d(x, weight, groups=2, padding=1).shape)
+    assert main(["check", saved(folder, grad_output=g)]) == 2
+    told = said(capsys)
+    assert "The file holds no stride and no padding and no dilation" in told
+    assert "np.savez(file, x=x, …, stride=2)" in told
 
 
 def test_an_output_without_its_bias_is_said_to_be_that(folder, capsys):

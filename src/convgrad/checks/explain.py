@@ -22,7 +22,7 @@ import numpy as np
 from ..geometry import ConvGeometry
 from ..operands import quiet
 from .compare import NotNumbers, numbers, same, wrong_cells
-from .hypotheses import Case, Hypothesis
+from .hypotheses import MOST_TRIED, Case, Hypothesis, listed
 from .of_bias import of_bias
 from .of_input import of_input
 from .of_order import of_mirrors, of_order, of_scale, of_shape
@@ -290,8 +290,50 @@ def _without_hypothesis(array: np.ndarray, case: Case) -> Explanation:
     return replace(
         at,
         sentence=f"Your {name} differs from the right one {how_many}, first at [{where}]: "
-        f"yours is {at.got:g}, right is {at.wanted:g}. Follow the products of that one cell.",
+        f"yours is {at.got:g}, right is {at.wanted:g}. {_pattern(array, case)}"
+        f"{FOLLOW}",
     )
+
+
+# What is left to do where no cause is known; the command says how.
+FOLLOW = "Follow the products of that one cell."
+
+_AXES = {
+    "weight": ("kernel", "channel", "kernel row", "kernel column"),
+    "input": ("image", "channel", "row", "column"),
+    "bias": ("kernel",),
+    "output": ("image", "kernel", "row", "column"),
+}
+
+
+def _pattern(array: np.ndarray, case: Case) -> str:
+    """Which kernels, channels, ... the wrong cells lie in, where some are right; then a space."""
+    wrong = wrong_cells(array, case.expected)
+    parts, moved = [], ""
+    for axis, one in enumerate(_AXES.get(case.target or "", ())):
+        size = array.shape[axis]
+        touched = np.flatnonzero(np.moveaxis(wrong, axis, 0).reshape(size, -1).any(axis=1))
+        if len(touched) < size:
+            parts.append(f"{listed(one, touched)} of {size}")
+        moved = moved or _moved(array, case.expected, axis, one, touched)
+    only = f"Wrong are cells in {'; '.join(parts)}, and no others. " if parts else ""
+    return only + moved
+
+
+def _moved(
+    array: np.ndarray, expected: np.ndarray, axis: int, one: str, touched: np.ndarray
+) -> str:
+    """Which slices stand where another one belongs, if all wrong ones do; then a space."""
+    yours, right = np.moveaxis(array, axis, 0), np.moveaxis(expected, axis, 0)
+    if not 0 < len(touched) <= MOST_TRIED or len(right) > 4 * MOST_TRIED:
+        return ""
+    found = []
+    for k in touched:
+        home = next((j for j, a in enumerate(right) if a.any() and same(yours[k], a)), None)
+        if home is None:
+            return ""
+        found.append(f"{one} {k} holds what belongs in {one} {home}")
+    return f"{', '.join(found)}. "
 
 
 def _letters(case: Case) -> str:

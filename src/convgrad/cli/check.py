@@ -10,6 +10,7 @@ import numpy as np
 from ..checks import CAUSES, LAWS
 from . import files
 from .load import load, own_frames
+from .side_by_side import followed, tell_difference
 from .snippet import ledger_command, snippet
 from .styles import STYLES, TARGETS
 from .subject import Outcome, Subject, find_out, right_answer
@@ -41,6 +42,11 @@ called in one of two styles, which its parameter names tell:
 
 What your function has no parameter for (groups, say) is not tried on it. Arrays are small whole
 numbers in NumPy arrays or PyTorch tensors. Raise NotImplementedError for what you do not do.
+
+A FILE.npz holds the arrays x, weight and grad_output, what is to be checked (grad_input,
+grad_weight, grad_bias, or y for the output), and the options stride, padding, dilation, groups
+and padding_mode where they are not the default, each under its name:
+  np.savez("saved.npz", x=x, weight=w, grad_output=g, grad_weight=mine, stride=2, padding=(1, 0))
 """
 _EXAMPLES = """\
 examples:
@@ -105,6 +111,7 @@ def run(options: argparse.Namespace) -> int:
     _introduce(subject, trials, options.what, voice)
     outcomes = [subject.judge(trial) for trial in trials]
     statuses, told = [], False
+    remarks: dict[str, list[str]] = {}  # what is said, and of which gradients
     for target in subject.targets:
         verdict = verdict_on(subject, target, [each[target] for each in outcomes])
         voice.say()
@@ -120,7 +127,8 @@ def run(options: argparse.Namespace) -> int:
             _tell(subject, verdict, options.what, voice)
             statuses.append(WRONG)
         else:
-            statuses.append(_praise(subject, verdict, options, voice))
+            statuses.append(_praise(subject, verdict, options, voice, remarks))
+    _tell_remarks(remarks, len(subject.targets), voice)
     return max(statuses, key=(RIGHT, MISUSE, WRONG).index)
 
 
@@ -150,14 +158,19 @@ def _introduce(subject: Subject, trials: Sequence[Trial], what: str, voice: Voic
 # ---- right -----------------------------------------------------------------------------------
 
 
-def _praise(subject: Subject, verdict: Verdict, options: argparse.Namespace, voice: Voice) -> int:
+def _praise(
+    subject: Subject,
+    verdict: Verdict,
+    options: argparse.Namespace,
+    voice: Voice,
+    remarks: dict[str, list[str]],
+) -> int:
     """All values are right: what the laws say, which look at more than values."""
     target, name = verdict.target, _name(verdict.target)
     hardest = [each.trial for each in verdict.tried][-_LAW_TRIALS:]
     broken = broken_laws(subject, target, hardest, list(dict.fromkeys([*DECIDING, *LAWS])))
     if "operands_untouched" in broken:  # it spoils what the other laws are judged by
         broken = {"operands_untouched": broken["operands_untouched"]}
-    remarks = notes(list(broken))
     wrong = [law for law in broken if law in DECIDING or options.strict]
     refused = len(verdict.outcomes) - len(verdict.tried)
     refusals = f" ({refused} more it refused with NotImplementedError)" if refused else ""
@@ -173,10 +186,19 @@ def _praise(subject: Subject, verdict: Verdict, options: argparse.Namespace, voi
         voice.say(f"On {trial.geometry.describe()}, seed {trial.seed}.", indent=2)
         if others:
             voice.say(f"It also breaks {_and([_law(other) for other in others])}.", indent=2)
-    for law in remarks:
+    for law in notes(list(broken)):
         if law not in wrong:
-            voice.say(f"Remark: {_broken(law, broken[law][1])}", indent=2)
+            remarks.setdefault(_broken(law, broken[law][1]), []).append(name)
     return WRONG if wrong else RIGHT
+
+
+def _tell_remarks(remarks: dict[str, list[str]], targets: int, voice: Voice) -> None:
+    """Each once, however many gradients it is about."""
+    for remark, names in remarks.items():
+        voice.say()
+        voice.say(f"Remark{f' on {_and(names)}' if targets > 1 else ''}: {remark}")
+    if remarks:
+        voice.say("A remark does not count as a mistake, unless you add --strict.")
 
 
 def _broken(law: str, how: str) -> str:
@@ -196,7 +218,9 @@ def _tell(subject: Subject, verdict: Verdict, what: str, voice: Voice) -> None:
     failed, tried = len(verdict.failed), len(verdict.tried)
     on = f"on {example.trial.geometry.describe()}"
     if voice.quiet:
-        why = _raised(example) if example.explanation is None else example.explanation.sentence
+        why = _raised(example)
+        if example.explanation is not None:
+            why = followed(example.explanation.sentence, _ledger(target, example))
         voice.insist(f"{what}: {name} is wrong {on}, seed {example.trial.seed}: {why}")
         return
     voice.say(f"{name}: WRONG on {failed} of {plural(tried, 'convolution')}.")
@@ -220,10 +244,18 @@ def _tell(subject: Subject, verdict: Verdict, what: str, voice: Voice) -> None:
     voice.say()
     voice.say("To see it yourself:", indent=2)
     voice.show(snippet(subject, target, example.trial))
-    listed = target != "output" and example.trial.form != "quarters"  # it draws whole numbers
-    if listed and example.explanation is not None and example.explanation.cell:
+    if command := _ledger(target, example):
         voice.say("The products of that cell, one by one:", indent=2)
-        voice.show(ledger_command(target, example.trial, example.explanation.cell))
+        voice.show(command)
+
+
+def _ledger(target: str, example: Outcome) -> str:
+    """The command that lists the products of the first wrong cell, where there is one."""
+    cell = example.explanation.cell if example.explanation is not None else None
+    # it lists gradients only, and draws whole numbers
+    if cell is None or target == "output" or example.trial.form == "quarters":
+        return ""
+    return ledger_command(target, example.trial, cell)
 
 
 def _tell_where(verdict: Verdict, voice: Voice) -> None:
@@ -262,39 +294,15 @@ def _show_values(subject: Subject, verdict: Verdict, voice: Voice) -> None:
     draw = example.trial.draw()
     yours = np.asarray(subject.answers(draw)[target])
     right = right_answer(target, example.trial.draw())
-    where = ", ".join(map(str, cell))
-    voice.say()
-    voice.say(
-        f"First wrong at {_name(target)}[{where}], "
-        f"{example.explanation.wrong_cells} of {plural(right.size, 'cell')} in all:",
-        indent=2,
-    )
-    front = cell[:-2] if right.ndim > 1 else ()
-    at = "".join(f"{k}, " for k in front).rstrip(", ")
-    left = _grid(yours[front], f"yours[{at}]" if at else "yours")
-    beside = _grid(right[front], f"right[{at}]" if at else "right")
-    if left and max(map(len, left)) + max(map(len, beside)) < 80:
-        lines = zip(left, beside, strict=True)
-        voice.show("\n".join(f"{a}     {b}".rstrip() for a, b in lines))
-    else:
-        voice.say(f"yours {yours[cell]:g}, right {right[cell]:g}", indent=4)
-
-
-def _grid(numbers: np.ndarray, title: str) -> list[str]:
-    """A title and the rows under it, all of one width."""
-    rows = [[f"{number + 0:g}" for number in row] for row in np.atleast_2d(numbers)]  # no −0
-    width = max(len(number) for row in rows for number in row)
-    lines = [title, *("  ".join(f"{number:>{width}}" for number in row) for row in rows)]
-    longest = max(map(len, lines))
-    return [line.ljust(longest) for line in lines]
+    tell_difference(_name(target), yours, right, example.explanation, voice)
 
 
 def _tell_laws(subject: Subject, verdict: Verdict, voice: Voice) -> None:
     example, target = verdict.example, verdict.target
     assert example is not None
-    names = ("shape", "adjoint", "directional_difference")
+    names = ("adjoint", "directional_difference")
     broken = {}
-    if verdict.cause != "not_numbers":
+    if verdict.cause == "unknown":  # a cause that is known says more than a law
         broken = broken_laws(subject, target, [example.trial], names)
     if broken:
         law, (_, how) = next(iter(broken.items()))

@@ -14,7 +14,8 @@ from ..checks import explain_difference
 from ..checks.compare import same
 from ..geometry import ConvGeometry
 from ..operands import number_array
-from .words import RIGHT, WRONG, Misuse, Voice, plural
+from .side_by_side import followed, tell_difference
+from .words import RIGHT, WRONG, Misuse, Voice
 
 __all__ = ["check", "geometry_of", "operands_of", "read"]
 
@@ -47,7 +48,9 @@ def geometry_of(arrays: Mapping[str, np.ndarray], path: str) -> ConvGeometry:
             raise Misuse(
                 f"{path} has no array {name}: needed are x and weight, for gradients grad_output "
                 "too, and what is to be checked (grad_input, grad_weight, grad_bias or y), each "
-                "under its name: np.savez(file, x=x, weight=weight, …)"
+                "under its name, and stride, padding, dilation and groups where they are not the "
+                "default: np.savez(file, x=x, weight=weight, grad_output=g, grad_weight=mine, "
+                f"stride=2). It holds {', '.join(arrays) or 'nothing'}"
             )
     x = arrays["x"]
     shape = (1, *x.shape) if x.ndim == 3 else x.shape
@@ -78,12 +81,26 @@ def check(path: str, target: str | None, voice: Voice) -> int:
         name: array.astype(np.result_type(array, np.float64))
         for name, array in operands_of(arrays).items()
     }
-    right = _right_answers(wide, given, _options(arrays), path)
+    try:
+        right = _right_answers(wide, given, _options(arrays), path)
+    except ValueError as trouble:
+        raise Misuse(f"{trouble}{_not_saved(arrays)}") from None
     status = RIGHT
     for name in given:
-        if not _judged(name, arrays[name], right[name], geometry, wide, voice):
+        if not _judged(name, arrays[name], right[name], geometry, wide, path, voice):
             status = WRONG
     return status
+
+
+def _not_saved(arrays: Mapping[str, np.ndarray]) -> str:
+    """What a file lacks whose sizes do not fit, and how it gets in."""
+    missing = [name for name in OPTIONS[:4] if name not in arrays]
+    if not missing:
+        return ""
+    return (
+        f". The file holds no {' and no '.join(missing)}, so the default is taken: options are "
+        f"saved like arrays, np.savez(file, x=x, …, {missing[0]}=2)"
+    )
 
 
 def operands_of(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -115,6 +132,7 @@ def _judged(
     right: np.ndarray,
     geometry: ConvGeometry,
     wide: Mapping[str, np.ndarray],
+    path: str,
     voice: Voice,
 ) -> bool:
     if RESULTS[name] in ("input", "output") and right.ndim == 3:
@@ -129,15 +147,17 @@ def _judged(
     if name == "y" and "bias" not in wide and _one_number_a_kernel(yours, right):
         voice.say("y: right, up to a bias, which is not in the file.")
         return True
-    voice.insist(f"{name}: WRONG. {explanation.sentence}")
-    if explanation.cell is not None and explanation.cause != "unknown":  # whose sentence has it
-        where = ", ".join(map(str, explanation.cell))
-        voice.say(
-            f"First wrong at {name}[{where}]: yours {explanation.got:g}, right "
-            f"{explanation.wanted:g}; {explanation.wrong_cells} of "
-            f"{plural(right.size, 'cell')} in all.",
-            indent=2,
-        )
+    command = ""
+    if name != "y" and explanation.cell is not None:
+        cell = ",".join(map(str, explanation.cell))
+        command = f"convgrad ledger {path} --target {RESULTS[name]} --cell {cell}"
+    sentence = explanation.sentence
+    voice.insist(f"{name}: WRONG. {followed(sentence, command) if voice.quiet else sentence}")
+    tell_difference(name, np.asarray(yours), right, explanation, voice)
+    if command:
+        voice.say()
+        voice.say("The products of that cell, one by one:", indent=2)
+        voice.show(command)
     return False
 
 

@@ -43,7 +43,14 @@ def snippet(subject: Subject, target: str, trial: Trial) -> str:
     if trial.dtype != "float64":
         lines.append(f"x, weight, grad_output = (a.astype({trial.dtype!r}) for a in draw[1:])")
     if trial.form != "whole":
-        changed = {"quarters": "a / 4", "fortran": "np.asfortranarray(a)"}[trial.form]
+        changed, why = {
+            "quarters": ("a / 4", "it shows with fractions"),
+            "fortran": (
+                "np.asfortranarray(a)",
+                "it shows where arrays are not in C order in memory",
+            ),
+        }[trial.form]
+        lines.append(f"# {why}")
         lines.append(f"x, weight, grad_output = ({changed} for a in (x, weight, grad_output))")
     lines.append(f"right = {right}")
     if subject.convention.tensors == "torch":

@@ -178,6 +178,8 @@ def read_signature(
 
 def _without_signature(name: str, style: str | None, target: str | None) -> tuple[Argument, ...]:
     """A function that does not say what it takes: the style says it all."""
+    if name == "apply":
+        raise Misuse(_wrapper(name, "ctx"))
     if style is None:
         raise Misuse(
             f"{name} does not say what its parameters are called: add --style geometry for "
@@ -242,6 +244,8 @@ def _by_order(
     target: str | None,
 ) -> dict[str, str]:
     """What the unknown parameters must be if the style is given: what is missing, in order."""
+    if {"ctx", "cache"} & {*unknown}:
+        raise Misuse(_wrapper(name, "ctx" if "ctx" in unknown else "cache"))
     if style is None:
         words = " and ".join(f"`{u}`" for u in unknown if meanings[u] is None)
         raise Misuse(
@@ -260,6 +264,37 @@ def _by_order(
             "wrap it in a function with the usual names"
         )
     return dict(zip(unknown, missing, strict=False))
+
+
+# How a backward that takes its operands out of something else becomes one that can be called.
+_WRAPPERS = {
+    "ctx": (
+        "is part of a torch.autograd.Function, whose ctx only PyTorch can fill. Write a function "
+        "around it and check that (MyConv is your class):",
+        """
+    def backward(grad_output, x, weight):
+        y = MyConv.apply(x.requires_grad_(), weight.requires_grad_())
+        return torch.autograd.grad(y, (x, weight), grad_output)
+""",
+        "Options that apply takes, such as stride, are parameters of the function too.",
+    ),
+    "cache": (
+        "takes its operands out of `cache`. Write a function that packs the cache as your forward "
+        "pass does, and check that:",
+        """
+    def backward(grad_output, x, weight, stride, padding):
+        cache = (x, weight, np.zeros(len(weight)), {"stride": stride, "pad": padding})
+        return conv_backward(grad_output, cache)
+""",
+        "Leave out what the cache does not hold.",
+    ),
+}
+
+
+def _wrapper(name: str, parameter: str) -> str:
+    """How to write it, around a function that wants a ``ctx`` or a ``cache``."""
+    before, source, after = _WRAPPERS[parameter]
+    return f"{name} {before}\n{source.replace('conv_backward', name)}\n{after}"
 
 
 def _require_once(meanings: dict[str, str | None], name: str) -> None:
