@@ -210,7 +210,7 @@ OPERANDS = {"weight": "grad_output, x", "input": "grad_output, weight", "bias": 
         "wgrad_g_turned": "by 180° a grad_output of ones, would have looked right",
         "swap_stride_dilation": "stride and dilation not exchanged",
         "wgrad_batch_mean": "goes wrong with more than one image mean over the 2 images",
-        "group_interleaved": "goes wrong with groups wrong group kernel o belongs to group",
+        "group_interleaved": "never without more than one group wrong group kernel o belongs",
         "dgrad_no_flip": "kernel",
         "dgrad_no_leftover": "output_padding=( both sides together",
         "col2im_assign": "overlap lost +=",

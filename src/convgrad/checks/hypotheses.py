@@ -142,9 +142,13 @@ def unconjugated(name: str, factor: str, letter: str, array: np.ndarray) -> Hypo
 
 def group_rule(geometry: ConvGeometry) -> str:
     """Which channels kernel o works on, with this geometry's numbers."""
+    group = "o" if geometry.OG == 1 else f"o // {geometry.OG}"
+    if geometry.CG == 1:
+        return f"kernel o belongs to group {group} and works on channel {group} alone."
+    first = f"{geometry.CG}·{group}" if geometry.OG == 1 else f"{geometry.CG}·({group})"
     return (
-        f"kernel o belongs to group o // {geometry.OG} and works on the {geometry.CG} channels "
-        f"from {geometry.CG}·(o // {geometry.OG}) on."
+        f"kernel o belongs to group {group} and works on the {geometry.CG} channels from {first} "
+        "on."
     )
 
 

@@ -102,7 +102,7 @@ def _reads(geometry: ConvGeometry) -> bool:
 
 FEATURES: dict[str, Callable[[Trial], bool]] = {
     "more than one image": lambda t: t.geometry.N > 1,
-    "groups": lambda t: t.geometry.groups > 1,
+    "more than one group": lambda t: t.geometry.groups > 1,
     "a stride above 1": lambda t: t.geometry.stride != (1, 1),
     "a stride above 1 along the rows": lambda t: t.geometry.stride[0] > 1,
     "a stride above 1 along the columns": lambda t: t.geometry.stride[1] > 1,
