@@ -40,6 +40,7 @@ INNER = {
         "FASTEST as_batch flags geometry_of implementation_named require_room upstream"
     ),
     "convgrad.checks": "one_thing_more",
+    "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",
     "convgrad.figures.grids": "CELL Label Link",
     "convgrad.geometry": (
@@ -52,6 +53,7 @@ INNER = {
     "convgrad.parallel": "Workspace blas_threads can_set_threads even_slices run",
     "convgrad.second": "to_grad_output to_weight to_x",
     "convgrad.transpose": "cut uncut",
+    "convgrad.turned": "is_convolution search turned",
     "convgrad.windows": "products reach scatter split_groups window_numbers",
 }
 # The same five in every rung: the class Implementation says what they take and give.

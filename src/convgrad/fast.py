@@ -90,9 +90,9 @@ def explain_route(geometry: ConvGeometry) -> Route:
     >>> route.name
     'depthwise'
     >>> print(route)  # doctest: +NORMALIZE_WHITESPACE
-    depthwise: each of the 6 channels is on its own, so there are no channels to sum over;
-    every row of a kernel is a matrix with a band, from input to output columns.
-    One thread: 1,944 products are few.
+    depthwise: each of the 6 channels is on its own, so there are no channels to
+    sum over; every row of a kernel is a matrix with a band, from input to output
+    columns.  One thread: 1,944 products are few.
     """
     name, why = _choose(geometry)
     return Route(name, f"{why}.  {_threads(geometry)[1]}.")

@@ -50,8 +50,8 @@ def against_torch(record: dict[str, Any]) -> BookFigure:
         if found:
             times, rows = zip(*found, strict=True)
             fill = color(mark.role) if mark.filled else color("paper")
-            kind = {"ls": "", "marker": mark.shape, "ms": 9, "mew": 1.8, "zorder": 3}
-            ax.plot(times, rows, mfc=fill, mec=color(mark.role), label=mark.words, **kind)
+            line = ax.plot(times, rows, mfc=fill, mec=color(mark.role), label=mark.words)[0]
+            line.set(ls="", marker=mark.shape, ms=9, mew=1.8, zorder=3)
     _axes(ax, list(layers))
     legend = ax.legend(
         loc="lower left",
