@@ -233,6 +233,7 @@ def site(tmp_path_factory):
     return source, *outputs
 
 
+@pytest.mark.slow  # builds pages
 def test_a_page_with_widgets(site):
     html = (site[1] / "html" / "part" / "counting.html").read_text("utf-8")
     assert re.findall(r'data-model="(\w+)"', html) == ["w1", "w2", "w1"]
@@ -280,6 +281,7 @@ def test_two_builds_give_the_same_pages(site):
     assert names[0] == names[1]
 
 
+@pytest.mark.slow  # builds pages
 def test_shared_files_follow_the_pages_in_later_builds(site):
     source, _, out = site
     folder = out / "html" / "_widgets"
@@ -297,6 +299,7 @@ def test_shared_files_follow_the_pages_in_later_builds(site):
     assert {name for name in after ^ before if name.endswith(".css")} == after ^ before
 
 
+@pytest.mark.slow  # builds pages
 def test_a_widget_that_needs_a_kernel_stops_the_build(tmp_path):
     (tmp_path / "conf.py").write_text(textwrap.dedent(CONF).replace('"force"', '"off"'), "utf-8")
     state = {"slider": {"model_name": "IntSliderModel", "state": {"value": 3}}}

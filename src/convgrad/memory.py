@@ -50,7 +50,7 @@ class MemoryLimitError(ValueError, MemoryError):
     --------
     >>> import convgrad, numpy as np
     >>> one = np.float32(1)
-    >>> x = np.broadcast_to(one, (10**6, 64, 56, 56))  # one number, seen as many
+    >>> x = np.broadcast_to(one, (10**4, 64, 56, 56))  # one number, seen as many
     >>> weight = np.ones((64, 64, 3, 3), np.float32)
     >>> try:
     ...     convgrad.conv2d(x, weight, padding=1)
