@@ -46,7 +46,7 @@ KNOWS: dict[str, set[str]] = {
     "pointwise": {"geometry", "memory", "parallel"},
     "turned": {"geometry", "padding"},
     "depthwise": {"geometry", "memory", "padding", "parallel", "turned"},
-    "blocked": {"geometry", "memory", "padding", "parallel", "turned"},
+    "blocked": {"geometry", "memory", "padding", "parallel", "turned", "windows"},
     "fast": {"geometry", "memory", "windows", "parallel", *ROUTES},
     "api": CORE,
     "second": CORE | {"api"},

@@ -21,6 +21,7 @@ from .memory import WorkingSet
 from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
 from .turned import is_convolution, search, turned
+from .windows import window_numbers
 
 __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
@@ -241,7 +242,7 @@ def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> 
 
     Small images share a block, large ones are cut into rows.
     """
-    whole = column_numbers(geometry) * itemsize
+    whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 10, SMALLEST), LARGEST)
     rows = max(block // (_taps(part, geometry) * itemsize), LEAST) // geometry.OW
     if rows >= geometry.OH:
@@ -253,12 +254,6 @@ def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> 
         for n in range(images.start, images.stop):
             for some in even_slices(geometry.OH, math.ceil(geometry.OH / max(rows, 1))):
                 yield Block(slice(n, n + 1), some)
-
-
-def column_numbers(geometry: ConvGeometry) -> int:
-    """How many numbers all columns would have."""
-    places = geometry.N * geometry.OH * geometry.OW
-    return geometry.C * geometry.KH * geometry.KW * places
 
 
 def everything(geometry: ConvGeometry) -> Part:
