@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
-from convgrad.figures import chapters, cover, grids, speed
+import convgrad.figures
 
 yaml = pytest.importorskip("yaml")
 
@@ -31,6 +33,10 @@ def entries() -> list[str]:
 
 
 PAGES = entries()
+FIGURES = [
+    importlib.import_module(module.name)
+    for module in pkgutil.walk_packages(convgrad.figures.__path__, "convgrad.figures.")
+]
 CHAPTERS = [page for page in PAGES if re.match(r"book/part\d+/", page)]
 
 
@@ -185,7 +191,7 @@ def _draws_a_figure(code: str) -> bool:
     if not isinstance(call, ast.Call):
         return False
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    for module in (chapters, grids, cover, speed):
+    for module in FIGURES:
         function = getattr(module, name, None)
         if inspect.isfunction(function):
             return "Figure" in str(inspect.signature(function).return_annotation)

@@ -230,7 +230,7 @@ def test_the_blocker_blocks(library):
     assert f"this Python has no {library}" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["style", "grids", "chapters", "cover"])
+@pytest.mark.parametrize("name", ["style", "grids", "chapters.shared", "cover"])
 def test_without_matplotlib_the_figures_say_what_to_install(name):
     blocker, _, _ = ALONE.partition("import numpy")
     result = run_python(f"{blocker}import convgrad.figures.{name}")

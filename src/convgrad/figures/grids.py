@@ -29,7 +29,7 @@ those who do not see it (``alt``, always) and, if wanted, a caption and a name t
         caption: One window of $\\colx{x}$, one cell of $y$.
         name: fig-one-window
     ---
-    chapters.one_window()
+    sliding_window.one_window()
     ```
 
 ``{numref}`fig-one-window``` then says "Fig. 1".  Nothing else is needed: the figure follows

@@ -1,0 +1,47 @@
+"""What the pictures of several chapters share: the examples worked out, and small pieces."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from ... import loops
+from ...examples import EXAMPLES
+from ...geometry import ConvGeometry
+from ..grids import Grid, Label, Piece
+
+__all__ = ["backward_of", "forward_of", "small", "spaced", "tap_on_pixel"]
+
+
+def forward_of(
+    letter: str,
+) -> tuple[ConvGeometry, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    geometry = EXAMPLES[letter].geometry
+    x, weight, bias, _ = EXAMPLES[letter].arrays()
+    return geometry, x, weight, bias, loops.forward(x, weight, geometry) + bias[:, None, None]
+
+
+def backward_of(letter: str) -> tuple[ConvGeometry, np.ndarray, np.ndarray, np.ndarray]:
+    geometry = EXAMPLES[letter].geometry
+    x, _, _, grad_output = EXAMPLES[letter].arrays()
+    return geometry, x, grad_output, loops.grad_weight(grad_output, x, geometry)
+
+
+def tap_on_pixel(geometry: ConvGeometry, p: int, q: int) -> tuple[int, int]:
+    """The tap that lies on the one pixel of a 1×1 map when the window stands at (p, q)."""
+    taps = product(range(geometry.KH), range(geometry.KW))
+    return next(t for t in taps if geometry.cell(*geometry.source(p, q, *t)) is not None)
+
+
+def small(index: int) -> str:
+    """A number as a subscript."""
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(index))
+
+
+def spaced(pictures: list[Grid]) -> list[Piece]:
+    """The pictures with a little air between them."""
+    pieces: list[Piece] = []
+    for picture in pictures:
+        pieces += [Label(" ", size=6), picture]
+    return pieces[1:]
