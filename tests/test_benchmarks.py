@@ -24,6 +24,7 @@ LAYERS = KEPT.with_name("layers.json")
 every_table = pytest.mark.parametrize("kept", [KEPT, LAYERS], ids=lambda path: path.stem)
 
 
+@pytest.mark.slow
 def test_the_rungs_are_measured_and_printed():
     before = KEPT.read_bytes()
     result = subprocess.run(

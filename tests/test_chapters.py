@@ -27,6 +27,7 @@ every_checked_cell = pytest.mark.parametrize(
 every_page = pytest.mark.parametrize("page", PAGES)
 
 
+@pytest.mark.slow  # runs every cell
 @every_page
 def test_what_a_page_proves_by_running_holds(page):
     """A proof prints True. Only a cell tagged ``shows-failure`` may print False, and it must."""

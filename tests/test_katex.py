@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTENSIONS = ROOT / "book" / "_ext"
+pytestmark = pytest.mark.slow  # builds pages
 
 pytest.importorskip("myst_parser", reason="the book's packages are in requirements.txt")
 if not (ROOT / "node_modules" / "katex").is_dir():

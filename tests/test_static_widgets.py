@@ -254,6 +254,7 @@ def test_a_page_with_widgets(site):
         assert (folder / name.replace(".js", ".packed.js")).is_file()
 
 
+@pytest.mark.slow  # builds pages
 def test_nothing_of_the_notebook_machinery_is_left(site):
     html = (site[1] / "html" / "part" / "counting.html").read_text("utf-8")
     for remnant in ("require", "html-manager", "jsdelivr", "vnd.jupyter", "LayoutModel"):
@@ -261,18 +262,21 @@ def test_nothing_of_the_notebook_machinery_is_left(site):
     assert html.count("export default") == 1, "in the cell's source, not in the state"
 
 
+@pytest.mark.slow  # builds pages
 def test_a_page_without_widgets_knows_nothing_of_them(site):
     html = (site[1] / "html" / "index.html").read_text("utf-8")
     assert "_widgets" not in html
     assert "cg-widget" not in html
 
 
+@pytest.mark.slow  # builds pages
 def test_fallbacks_stay_out_of_the_search_index(site):
     index = (site[1] / "html" / "searchindex.js").read_text("utf-8")
     assert "31415" not in index
     assert "count" in index
 
 
+@pytest.mark.slow  # builds pages
 def test_two_builds_give_the_same_pages(site):
     _, once, twice = (Path(each) for each in site)
     for name in ("part/counting.html", "index.html"):
