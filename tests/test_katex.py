@@ -21,10 +21,13 @@ pytest.importorskip("myst_parser", reason="the book's packages are in requiremen
 if not (ROOT / "node_modules" / "katex").is_dir():
     pytest.skip("KaTeX is not installed: make setup", allow_module_level=True)
 
+TTFont = pytest.importorskip("fontTools.ttLib").TTFont
+
 sys.path.insert(0, str(EXTENSIONS))
+katex_fonts = importlib.import_module("katex_fonts")
 katex_math = importlib.import_module("katex_math")
 Katex, Refused = katex_math.Katex, katex_math.Refused
-prepared, visible_signs = katex_math.prepared, katex_math.visible_signs
+prepared, visible = katex_math.prepared, katex_math.visible
 
 MACROS = json.loads(katex_math.MACROS.read_text("utf-8"))
 
@@ -118,10 +121,35 @@ def test_the_styles_bring_one_font_format(build):
     styles = page.out / "_static" / "katex"
     css = (styles / "katex.css").read_text("utf-8")
     assert {path.suffix for path in (styles / "fonts").iterdir()} == {".woff2"}
-    fonts = re.findall(r"url\(([^)]*)\)", css)
-    assert fonts and all((styles / font).is_file() for font in fonts)
+    fonts = re.findall(r"url\(([^)]*\.woff2)\?v=\w{8}\)", css)
+    assert len(fonts) == css.count("url(") and all((styles / font).is_file() for font in fonts)
     assert "http" not in css
     assert "katex/katex.css" in page.html
+
+
+def test_the_fonts_hold_the_signs_of_the_page_and_little_else(build):
+    fonts = build(PAGE).out / "_static" / "katex" / "fonts"
+    whole = katex_math.DIST / "fonts" / "KaTeX_Main-Regular.woff2"
+    cut = fonts / whole.name
+    assert cut.stat().st_size < whole.stat().st_size / 3
+    with TTFont(cut) as font, TTFont(whole) as all_of_them:
+        signs, possible = font.getBestCmap(), all_of_them.getBestCmap()
+        assert {ord(sign) for sign in "1=+⋅"} <= set(signs)
+        assert ord("Ω") in possible and ord("Ω") not in signs
+    with TTFont(fonts / "KaTeX_Math-Italic.woff2") as font:
+        assert {ord(sign) for sign in "xgpqi"} <= set(font.getBestCmap())
+
+
+def test_a_new_sign_changes_the_fonts_and_their_addresses(tmp_path):
+    def written(signs: str) -> tuple[str, bytes]:
+        katex_fonts.write_styles(katex_math.DIST, tmp_path, signs)
+        font = tmp_path / "fonts" / "KaTeX_Main-Regular.woff2"
+        return (tmp_path / "katex.css").read_text("utf-8"), font.read_bytes()
+
+    few = written("xy")
+    assert written("yx") == few
+    more = written("xyz")
+    assert few[0] != more[0] and few[1] != more[1]
 
 
 @pytest.mark.parametrize(
@@ -191,4 +219,4 @@ def test_lines_and_empty_lines_are_aligned():
 
 
 def test_signs_are_counted_as_seen(katex):
-    assert visible_signs(katex.render(r"x_{i} + 1", display=True)) == 4
+    assert sorted(visible(katex.render(r"x_{i} + 1", display=True))) == ["+", "1", "i", "x"]

@@ -14,13 +14,13 @@ import hashlib
 import html
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from katex_fonts import visible, write_styles
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
@@ -52,9 +52,11 @@ class Katex:
         state = json.dumps([_version(), macros, RENDERER.read_text("utf-8")])
         self._state = hashlib.sha256(state.encode()).hexdigest()
         self._known: dict[str, str] = {}
+        self.signs: set[str] = set()  # those of pages of earlier builds are kept too
         self._fresh = False
         try:
             kept = json.loads(cache.read_text("utf-8"))
+            self.signs.update(kept["signs"])
             if kept["state"] == self._state:
                 self._known = kept["formulas"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -68,6 +70,7 @@ class Katex:
             if "error" in answer:
                 raise Refused(answer["error"])
             self._known[key] = answer["html"]
+            self.signs.update(visible(answer["html"]))
             self._fresh = True
         return self._known[key]
 
@@ -78,7 +81,8 @@ class Katex:
             self._process = None
         if self._fresh:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            kept = {"state": self._state, "formulas": self._known}
+            signs = "".join(sorted(self.signs))
+            kept = {"state": self._state, "signs": signs, "formulas": self._known}
             self._file.write_text(json.dumps(kept), "utf-8")
             self._fresh = False
 
@@ -124,12 +128,6 @@ def prepared(tex: str, nowrap: bool) -> str:
     return tex
 
 
-def visible_signs(rendered: str) -> int:
-    """How many signs of a rendered formula the eye sees (its MathML is for other readers)."""
-    seen = rendered.partition('<span class="katex-html" aria-hidden="true">')[2]
-    return len(html.unescape(re.sub(r"<[^>]*>", "", seen)).replace("\u200b", ""))
-
-
 # ---- Sphinx ------------------------------------------------------------------------------
 
 
@@ -144,18 +142,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     app.katex.close()  # type: ignore[attr-defined]
     if exception is None:
-        copy_styles(Path(app.outdir) / "_static" / "katex")
-
-
-def copy_styles(target: Path) -> None:
-    """KaTeX's stylesheet with the one font format that every browser of today reads."""
-    (target / "fonts").mkdir(parents=True, exist_ok=True)
-    css = (DIST / "katex.min.css").read_text("utf-8")
-    css = re.sub(r',url\([^)]*\.(?:woff|ttf)\) format\("[^"]*"\)', "", css)
-    (target / "katex.css").write_text(css, "utf-8")
-    for font in (DIST / "fonts").glob("*.woff2"):
-        if not (target / "fonts" / font.name).exists():
-            shutil.copy(font, target / "fonts")
+        signs = app.katex.signs  # type: ignore[attr-defined]
+        write_styles(DIST, Path(app.outdir) / "_static" / "katex", signs)
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:
@@ -172,7 +160,7 @@ def visit_display(self: Any, node: nodes.math_block) -> None:
         self.starttag(node, "div", CLASS=f"math notranslate nohighlight cg-math{numbered}")
     )
     box = ""
-    if visible_signs(rendered) > WIDE:
+    if len(visible(rendered)) > WIDE:
         label = f"Formula {number}" if number else "Formula"
         box = f' tabindex="0" role="group" aria-label="{label}, scrolls sideways if it is long"'
     self.body.append(f'<div class="cg-scroll"{box}>{rendered}</div>')

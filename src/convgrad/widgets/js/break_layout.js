@@ -1,7 +1,7 @@
 // @ts-check
 // What BreakTheGradient is made of: two gradients side by side, the table of checks, the duel.
 
-import { freshId, freshName, h } from "./dom.js";
+import { freshId, h, named } from "./dom.js";
 import { Panel, choice } from "./layout.js";
 import { UNDO_KEYS, keysList } from "./transport.js";
 
@@ -123,7 +123,7 @@ export function breakLayout(on) {
   const knobs = h("details", { class: "cg-knobs" }, h("summary", {}, "change the convolution"));
   const root = h(
     "section",
-    { class: "cg cg-player cg-break", "aria-label": freshName("Break the gradient") },
+    { class: "cg cg-player cg-break" },
     h(
       "div",
       { class: "cg-top" },
@@ -143,6 +143,7 @@ export function breakLayout(on) {
     h("div", { class: "cg-scroll" }, checks),
     h("div", { class: "cg-more" }, numbers, knobs, keysList(KEYS), on.tools),
   );
+  named(root, "Break the gradient");
   root.addEventListener("keydown", on.key);
   return {
     ...{ root, presets, modes, select, chooser, sentence, stage, right, broken, spelled, body },

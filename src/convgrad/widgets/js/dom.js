@@ -57,11 +57,23 @@ export function say(element, text) {
 export const tinted = (pieces) =>
   pieces.map(({ text, key }) => (key ? h("span", { class: `cg-ink-${key}` }, text) : text));
 
-/** A label that no other element of the page has: the second player is number 2. @param {string} stem */
-export function freshName(stem) {
-  let name = stem;
-  for (let k = 2; document.querySelector(`[aria-label="${name}"]`); k++) name = `${stem} ${k}`;
-  return name;
+/**
+ * Names a widget as no other on the page: the second player from the top is number 2, whichever of
+ * them was started first.
+ * @template {HTMLElement} E
+ * @param {E} root
+ * @param {string} stem
+ */
+export function named(root, stem) {
+  root.dataset.stem = stem;
+  root.setAttribute("aria-label", stem);
+  queueMicrotask(() => {
+    // by now it is in the page
+    document.querySelectorAll(`[data-stem="${stem}"]`).forEach((each, k) => {
+      each.setAttribute("aria-label", k ? `${stem} ${k + 1}` : stem);
+    });
+  });
+  return root;
 }
 
 let serial = 0;

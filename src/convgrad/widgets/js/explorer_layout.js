@@ -1,7 +1,7 @@
 // @ts-check
 // What the geometry explorer is made of.  Built once; the drawing writes into it.
 
-import { drawing, freshName, h } from "./dom.js";
+import { drawing, h, named } from "./dom.js";
 import { KnobForm, pad, size, step, steps } from "./knobs.js";
 import { choice } from "./layout.js";
 import { Sheet } from "./sheet.js";
@@ -111,7 +111,7 @@ export function layout(spec, presets, on) {
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
   const root = h(
     "section",
-    { class: "cg cg-player cg-explorer", "aria-label": freshName("Geometry explorer") },
+    { class: "cg cg-player cg-explorer" },
     h("div", { class: "cg-top" }, examples),
     h("div", { class: "cg-top" }, axes.el, ways.el, views.el),
     stage,
@@ -133,6 +133,7 @@ export function layout(spec, presets, on) {
       on.tools,
     ),
   );
+  named(root, "Geometry explorer");
   root.addEventListener("keydown", on.key);
   return { root, forms, axes, ways, views, buttons, x, y, arcs, arrow, sign, sizes, said, lines, live };
 }

@@ -1,7 +1,7 @@
 // @ts-check
 // What the player is made of: panels, choices, buttons.  Built once; the view writes into it.
 
-import { freshId, freshName, h, say } from "./dom.js";
+import { freshId, h, named, say } from "./dom.js";
 import { Grid } from "./grid.js";
 import { GRADIENT } from "./words.js";
 import { Overview, sliceName } from "./overview.js";
@@ -116,7 +116,7 @@ export function layout(on) {
 
   const root = h(
     "section",
-    { class: "cg cg-player", "aria-label": freshName("Contribution player") },
+    { class: "cg cg-player" },
     h("div", { class: "cg-top" }, examples, padLabel),
     h("div", { class: "cg-top" }, targets.el, orders.el, caption),
     stage,
@@ -135,6 +135,7 @@ export function layout(on) {
       on.tools,
     ),
   );
+  named(root, "Contribution player");
   root.addEventListener("keydown", on.key);
   return {
     root,

@@ -3,7 +3,7 @@
 // edits, plays.  What it draws is its own.
 
 import { GeometryError, geometryOf, ravel, refit, shapes } from "./conv.js";
-import { attribute, fill, freshName, h, say } from "./dom.js";
+import { attribute, fill, h, named, say } from "./dom.js";
 import { copySpec } from "./knobs.js";
 import { small } from "./limits.js";
 import { OPERANDS } from "./places.js";
@@ -112,7 +112,6 @@ export class OperandsView extends PlayedView {
       "section",
       {
         class: `cg cg-player ${kind}`,
-        "aria-label": freshName(name),
         onkeydown: this.guard((event) => this.playKey(event)),
       },
       h(
@@ -147,6 +146,7 @@ export class OperandsView extends PlayedView {
         this.tools,
       ),
     );
+    named(root, name);
     return { root, presets, spelled, live, knobs, controls };
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // What the sliding window is made of.  Built once; the drawing writes into it.
 
-import { freshName, h } from "./dom.js";
+import { h, named } from "./dom.js";
 import { Sheet } from "./sheet.js";
 import { UNDO_KEYS, keysHelp, transport } from "./transport.js";
 import { parseNumber } from "./words.js";
@@ -112,7 +112,7 @@ export function layout(on) {
   const controls = transport(on, "output cells");
   const root = h(
     "section",
-    { class: "cg cg-player cg-sliding", "aria-label": freshName("Sliding window") },
+    { class: "cg cg-player cg-sliding" },
     h("div", { class: "cg-top" }, examples.el, kernels.el),
     stage,
     h("div", { class: "cg-bottom" }, head, live, controls.el),
@@ -130,6 +130,7 @@ export function layout(on) {
       on.tools,
     ),
   );
+  named(root, "Sliding window");
   root.addEventListener("keydown", on.key);
   return {
     root,
