@@ -49,9 +49,10 @@ lab: setup ## open the chapters as notebooks in JupyterLab
 dist: setup ## build the wheel and the source archive into dist
 	@$(RUN) -m hatchling build
 
-bench: setup book ## measure the rungs of the package and the weight of the pages
+bench: setup book browser ## measure the rungs, the answers of the widgets, the weight of the pages
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
+	@$(RUN) -m benchmarks.answers
 	@$(RUN) -m tools.weigh
 
 setup: ## install what the other words need into .venv and node_modules

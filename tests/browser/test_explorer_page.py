@@ -346,22 +346,3 @@ def test_the_page_keeps_still_when_it_starts(visit, width):
     assert len(before) == len(after) == 1
     assert abs(before[0] - after[0]) <= 24, (before, after)
     assert tab.page.locator('[data-model="w3"] .cg-explorer').count() == 1
-
-
-def test_it_answers_within_50_ms(explorer):
-    """16×16 cells: from the event to the finished layout, the median of many."""
-    for label in ("height H", "width W"):
-        explorer.turn(label, 16)
-    explorer.turn("stride", 1)
-    times = explorer.root.evaluate(
-        """(root) => [...root.querySelectorAll("[role=grid] .cg-cell")]
-          .filter((_, k) => k % 7 === 0).map((cell) => {
-            const start = performance.now();
-            const over = { bubbles: true, pointerType: "mouse" };
-            cell.dispatchEvent(new PointerEvent("pointermove", over));
-            root.getBoundingClientRect();
-            return performance.now() - start;
-          })"""
-    )
-    assert len(times) > 50
-    assert np.median(times) < 50
