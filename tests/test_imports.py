@@ -60,6 +60,7 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
+KNOWS["autograd"] = NUMPY_LAYER | {"extras"}
 KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
@@ -70,6 +71,7 @@ KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {
     "parallel": {"threadpoolctl"},
+    "autograd": {"torch"},
     "bench": {"torch"},
     "cli": {"torch"},
     "figures": {"matplotlib"},

@@ -39,6 +39,7 @@ INNER = {
     "convgrad.api": (
         "FASTEST as_batch flags geometry_of implementation_named require_room upstream"
     ),
+    "convgrad.autograd": "Conv2dFunction Rule",
     "convgrad.checks": "one_thing_more",
     "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",

@@ -1,0 +1,46 @@
+"""conv2d in PyTorch with a backward pass that can be read, chosen, and exchanged.
+
+    from convgrad.autograd import Conv2d, compare_gradients, conv2d, sign
+
+    y = conv2d(x, weight, bias, padding=1, implementation="unfold")   # forward as F.conv2d
+    y.backward(grad_output)                                           # back by unfold + mm
+
+    layer = Conv2d(64, 128, 3, padding=1, rule=sign)                  # an approximate gradient
+    print(compare_gradients(x, weight, bias, rule=sign))              # how far off it is
+
+``arithmetic`` has the ways of computing, ``rules`` what can take the exact gradient's place,
+``function`` the step of autograd, ``module`` the layer, ``compare`` the comparison.
+"""
+
+from .arithmetic import IMPLEMENTATIONS, Gradients
+from .compare import Comparison, Gap, compare_gradients
+from .function import Conv2dFunction, conv2d, gradients
+from .module import Conv2d
+from .rules import (
+    Rule,
+    quantised,
+    random_taps,
+    sign,
+    straight_through,
+    subsampled_batch,
+    top_k,
+)
+
+__all__ = [
+    "IMPLEMENTATIONS",
+    "Comparison",
+    "Conv2d",
+    "Conv2dFunction",
+    "Gap",
+    "Gradients",
+    "Rule",
+    "compare_gradients",
+    "conv2d",
+    "gradients",
+    "quantised",
+    "random_taps",
+    "sign",
+    "straight_through",
+    "subsampled_batch",
+    "top_k",
+]
