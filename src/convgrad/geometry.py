@@ -449,15 +449,16 @@ class ConvGeometry:
             return (0, 0), (0, 0)
         if padding != "same":
             raise GeometryError(
-                f"padding is {shown(padding)}: use 'same', 'valid', an int, a pair, "
-                "or ((top, bottom), (left, right))"
+                f"padding is {shown(padding)}: use 'same', 'valid', an int, "
+                "a pair, or ((top, bottom), (left, right))"
             )
         if self.stride != (1, 1):
             raise GeometryError(
-                f"padding='same' with stride {short(self.stride)}: the output cannot have the "
-                "input's size; use stride 1 or give the padding in numbers"
+                f"padding='same' with stride {short(self.stride)}: the output "
+                "cannot have the input's size; use stride 1 or give the "
+                "padding in numbers"
             )
-        # PyTorch puts the odd cell at the end: total d(k − 1), the smaller half first.
+        # d(k − 1) cells in all; the odd one stands at the end, as in PyTorch
         totals = (extent - 1 for extent in self.span)
         rows, cols = ((total // 2, total - total // 2) for total in totals)
         return rows, cols
@@ -527,13 +528,13 @@ def _read_only(index: np.ndarray) -> np.ndarray:
 
 
 def _image_index(index: np.ndarray, size: int, padding_mode: str) -> np.ndarray:
-    """Which cell of an axis of ``size`` cells stands at ``index``; −1 for the number zero."""
+    """Which cell, 0 to size − 1, stands at index; −1 for the number zero."""
     if padding_mode == "circular":
         return index % size
     if padding_mode == "replicate":
         return np.clip(index, 0, size - 1)
     if padding_mode == "reflect":
-        # back and forth without repeating the border cell: −1 → 1, size → size − 2
+        # back and forth, the outermost cell once: −1 → 1, size → size − 2
         period = max(2 * (size - 1), 1)
         return np.minimum(index % period, -index % period)
     return np.where((index < 0) | (index >= size), -1, index)

@@ -154,7 +154,10 @@ def contributions(
 
 
 def _contributions(
-    geometry: ConvGeometry, target: str, letters: str, include_padding: bool
+    geometry: ConvGeometry,
+    target: str,
+    letters: str,
+    include_padding: bool,
 ) -> Iterator[Contribution]:
     for index in _nest(geometry, letters):
         n, o, c, p, q, i, j = (index[letter] for letter in "nocpqij")
@@ -248,8 +251,12 @@ def product(
         return _product(contribution, target, arrays)
 
 
-def _product(contribution: Contribution, target: str, arrays: dict[str, np.ndarray]) -> np.number:
-    """The product of operands that are ready: arrays of the one type to add up in."""
+def _product(
+    contribution: Contribution,
+    target: str,
+    arrays: dict[str, np.ndarray],
+) -> np.number:
+    """The product; the arrays are ready, all of the type to add up in."""
     n, o, c, p, q, i, j = contribution[:7]
     g = arrays["grad_output"][n, o, p, q]
     if target == "bias":
@@ -258,7 +265,7 @@ def _product(contribution: Contribution, target: str, arrays: dict[str, np.ndarr
         return np.conj(arrays["weight"][o, c, i, j]) * g
     x = arrays["x"]
     if contribution.cell is None:
-        return x.dtype.type(0) * g  # padding is the number zero, so 0·inf is nan here too
+        return x.dtype.type(0) * g  # the number zero: 0·inf is nan here too
     return np.conj(x[n, contribution.channel, *contribution.cell]) * g
 
 

@@ -16,6 +16,31 @@ Chapter *The sliding window* (``chapter="sliding_window"``)
     window-slide           function  2      write slide(x, w): one image, one kernel, two loops
     window-forward         function  3      write forward(x, weight, geometry): every size and group
 
+Chapter *Stride, padding, dilation* (``chapter="stride_padding_dilation"``)
+
+    geometry-sizes         number    1      stride 4, 5 rows out: how many input heights?
+    geometry-leftover      grid      1      stride 3, dilation 2: rows and columns left over
+    geometry-same          grid      1      4 taps, dilation 3: the two sides of "same"
+    geometry-border        grid      2      what stands on a border that reflects?
+    geometry-counts        grid      2      4 taps, stride 3: how often is each cell read?
+    geometry-unread        number    2      2×2 taps, stride 3 on 8×8: how many get no gradient?
+    geometry-which-mode    choice    2      which padding mode left these counts?
+    geometry-even          choice    3      stride 2: which kernel leaves no checkerboard?
+    geometry-read-counts   function  2      write reads(geometry): how often each cell is read
+    geometry-write-border  function  3      write bordered(x, before, after, mode)
+
+Chapter *One product at a time* (``chapter="one_product"``)
+
+    product-pixel          number    1      example A: what the one pixel gets from four windows
+    product-two-homes      grid      1      example B: what one product sends to tap and input cell
+    product-on-padding     number    1      example A: how many products lie on the border?
+    product-cell           number    2      example B: the number at grad_input[0,0,1,2]
+    product-slopes         grid      2      ∂y/∂x of one row as a table, stride 2
+    product-zero-weight    choice    2      what does a weight of 0 get and send?
+    product-order          choice    3      in which order must the products be added?
+    product-jacobian       function  2      write slopes(w, H, W): the table ∂y/∂x
+    product-backward       function  3      write backward(...): grad_input and grad_weight at once
+
 Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
 
     weight-one-tap         number    1      example B: the number at grad_weight[0,0,0,2]
@@ -31,7 +56,7 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
 
 from __future__ import annotations
 
-from . import sliding_window, weight_gradient
+from . import one_product, sliding_window, stride_padding_dilation, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -49,7 +74,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient)
+    for module in (sliding_window, stride_padding_dilation, one_product, weight_gradient)
     for exercise in module.EXERCISES
 }
 

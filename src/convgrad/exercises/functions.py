@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import explain_difference, one_thing_more, random_geometry
-from ..checks.compare import NotNumbers, numbers
+from ..checks.compare import NotNumbers, numbers, same
 from ..geometry import ConvGeometry
 from .base import Exercise, Verdict
 
@@ -26,11 +26,16 @@ __all__ = ["Function", "Trial", "geometries"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One call: its arguments, what it must return, and what an explanation needs to know."""
+    """One call: its arguments, what it must return, and what an explanation needs to know.
+
+    A function that returns several gradients has as many arrays in ``expected``, and as many
+    names under "target".  ``mistakes`` are wrong results that have a sentence of their own.
+    """
 
     arguments: tuple[Any, ...]
-    expected: np.ndarray
+    expected: np.ndarray | tuple[np.ndarray, ...]
     known: dict[str, Any]  # keywords of explain_difference; has "geometry" and "target"
+    mistakes: tuple[tuple[np.ndarray, str], ...] = ()
 
 
 _UNTOUCHED = (
@@ -93,21 +98,49 @@ class Function(Exercise):
         for given, kept in zip(arguments, trial.arguments, strict=True):
             if isinstance(given, np.ndarray) and not np.array_equal(given, kept):
                 return f"{on} your function changed one of its arguments: work on a copy."
-        return self._compare(returned, trial, on)
+        if isinstance(trial.expected, tuple):
+            return self._compare_several(returned, trial, trial.expected, on)
+        return self._compare(returned, trial.expected, trial, on)
 
-    def _compare(self, returned: Any, trial: Trial, on: str) -> str | None:
-        needed = trial.expected
+    def _compare_several(
+        self, returned: Any, trial: Trial, expected: tuple[np.ndarray, ...], on: str
+    ) -> str | None:
+        """The first complaint about one of several results, or None."""
+        targets = trial.known["target"]
+        names = ", ".join(f"grad_{target}" for target in targets)
+        needed = f"needed are {len(targets)}, {names}, in this order"
+        if not isinstance(returned, tuple | list):
+            try:
+                shape = numbers(returned, "result").shape
+            except NotNumbers as complaint:
+                return str(complaint)
+            return f"{on} your function returns one array, of shape {shape}: {needed}."
+        if len(returned) != len(expected):
+            return f"{on} your function returns {len(returned)} results: {needed}."
+        for part, right, target in zip(returned, expected, targets, strict=True):
+            alone = replace(trial, known=trial.known | {"target": target})
+            said = self._compare(part, right, alone, on)
+            if said is not None:
+                return said
+        return None
+
+    def _compare(self, returned: Any, needed: np.ndarray, trial: Trial, on: str) -> str | None:
         try:
             array = numbers(returned, "result")
         except NotNumbers as complaint:
             return str(complaint)
+        if not same(array, needed):
+            for wrong, sentence in trial.mistakes:
+                if same(array, wrong):
+                    return f"{on}: {sentence}"
         if needed.ndim < 4 and array.ndim != needed.ndim:
+            rows = "map" if trial.known["target"] else "table"
             return (
                 f"{on} your function returns an array of shape {array.shape}: needed is "
-                f"{needed.shape}, one row for each row of the map."
+                f"{needed.shape}, one row for each row of the {rows}."
             )
-        # explanations speak of four axes; one image and one channel go in front of a plain map
-        front = (1,) * (4 - needed.ndim)
+        # gradients have four axes; one image and one channel go in front of a plain map
+        front = (1,) * (4 - needed.ndim) if trial.known["target"] else ()
         explanation = explain_difference(
             array.reshape((*front, *array.shape)),
             needed.reshape((*front, *needed.shape)),
