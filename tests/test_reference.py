@@ -40,6 +40,7 @@ INNER = {
         "FASTEST as_batch flags geometry_of implementation_named require_room upstream"
     ),
     "convgrad.checks": "one_thing_more",
+    "convgrad.correlate": "lay_down",
     "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",
     "convgrad.figures.grids": "CELL Label Link",

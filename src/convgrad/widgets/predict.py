@@ -353,6 +353,7 @@ _COLOURS = {
     "weight": "kernel",
     "grad_output": "grad_output",
     "grad_weight": "result",
+    "grad_input": "result",
 }
 
 
