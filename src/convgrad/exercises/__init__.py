@@ -41,11 +41,24 @@ Chapter *The input gradient is a transposed convolution* (``chapter="input_gradi
     input-by-scatter       function  2      write grad_input(grad_output, weight), stride 1
     input-checkerboard     choice    3      for which kernel and stride are the counts even?
     input-by-gather        function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *Bias, batch, and knowing you are right* (``chapter="bias_and_checks"``)
+
+    key                    kind      level  what is asked
+    bias-sum-of-ones       number    1      8 images, 16 kernels, loss y.sum(): grad_bias?
+    check-one-step         number    1      example B: two taps moved, how far does the loss go?
+    bias-two-kernels       grid      2      four maps of 2×2: both numbers of grad_bias
+    bias-square-trap       choice    2      for which shape do the wrong axes look right?
+    batch-two-parts        number    2      parts of 3 and 5 images, a mean each: the whole?
+    check-easy-sizes       choice    2      which mistake does a test on example B not see?
+    bias-write             function  2      write grad_bias(grad_output)
+    check-both-wrong       choice    3      which pair passes the adjoint test wrongly?
+    check-by-steps         function  3      write slopes(loss, weight): finite differences
 """
 
 from __future__ import annotations
 
-from . import input_gradient, sliding_window, weight_gradient
+from . import bias_and_checks, input_gradient, sliding_window, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -63,7 +76,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient, input_gradient)
+    for module in (sliding_window, weight_gradient, input_gradient, bias_and_checks)
     for exercise in module.EXERCISES
 }
 

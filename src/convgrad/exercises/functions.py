@@ -101,13 +101,14 @@ class Function(Exercise):
             array = numbers(returned, "result")
         except NotNumbers as complaint:
             return str(complaint)
-        if needed.ndim < 4 and array.ndim != needed.ndim:
+        plain = needed.ndim == 2  # a map without image and channel
+        if plain and array.ndim != 2:
             return (
                 f"{on} your function returns an array of shape {array.shape}: needed is "
                 f"{needed.shape}, one row for each row of the map."
             )
-        # explanations speak of four axes; one image and one channel go in front of a plain map
-        front = (1,) * (4 - needed.ndim)
+        # explanations speak of an image's four axes, or of the one of a bias
+        front = (1, 1) if plain else ()
         explanation = explain_difference(
             array.reshape((*front, *array.shape)),
             needed.reshape((*front, *needed.shape)),
