@@ -52,16 +52,14 @@ def solution(exercise: Exercise):
 
 
 def test_keys_are_those_the_docstring_lists():
-    listed = re.findall(r"^    ([a-z]+-[a-z-]+) +\w+ +\d ", exercises.__doc__, re.M)
-    assert listed[0] == "window-first-numbers"
-    assert set(listed) == {exercise.key for exercise in ALL}
-    for line in exercises.__doc__.splitlines():
-        if match := re.match(r"    ([a-z]+-[a-z-]+) +(\w+) +(\d) ", line):
-            exercise = get(match[1])
-            assert (exercise.kind, str(exercise.level)) == match.groups()[1:]
+    rows = re.findall(r"^    ([a-z]+-\S+) +(\w+) +(\d) ", exercises.__doc__, re.M)
+    assert rows[0][0] == "window-first-numbers"
+    assert {row[0] for row in rows} == {exercise.key for exercise in ALL}
+    for key, kind, level in rows:
+        assert (get(key).kind, str(get(key).level)) == (kind, level)
 
 
-@pytest.mark.parametrize("chapter", list(dict.fromkeys(each.chapter for each in ALL)))
+@pytest.mark.parametrize("chapter", dict.fromkeys(exercise.chapter for exercise in ALL))
 def test_every_chapter_has_all_levels_and_kinds(chapter):
     some = all_exercises(chapter)
     assert len(some) >= 8

@@ -41,6 +41,7 @@ INNER = {
     ),
     "convgrad.autograd": "Conv2dFunction Rule",
     "convgrad.checks": "one_thing_more",
+    "convgrad.correlate": "lay_down",
     "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",
     "convgrad.figures.grids": "CELL Label Link",

@@ -26,6 +26,7 @@ __all__ = [
     "grad_bias",
     "grad_input",
     "grad_weight",
+    "lay_down",
     "swapped",
     "working_set",
 ]
@@ -74,9 +75,15 @@ def grad_weight(
     return taps[:, :, : geometry.KH, : geometry.KW].swapaxes(0, 1)  # o c i j
 
 
-def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W): g through the transposed convolution, the border folded back."""
-    grad_padded = conv_transpose(grad_output, weight, geometry, output_padding=geometry.leftover)
+def grad_input(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W): the kernels laid down, the border folded back."""
+    grad_padded = conv_transpose(
+        grad_output, weight, geometry, output_padding=geometry.leftover
+    )  # n c h v, the border still on
     return fold_border(grad_padded, geometry)
 
 
@@ -119,18 +126,29 @@ def conv_transpose(
     (sh, sw), (height, width) = geometry.stride, geometry.span
     height += sh * (geometry.OH - 1) + output_padding[0]
     width += sw * (geometry.OW - 1) + output_padding[1]
-    N, G = len(maps), geometry.groups
-    spread = np.zeros((N, geometry.C, height, width), np.result_type(maps, weight))
-    by_group = split_groups(spread, 1, geometry)  # n k c · ·, a view
-    maps = maps.reshape(N, G, geometry.OG, geometry.OH * geometry.OW)  # n k o l, l = (p, q)
+    spread = np.zeros(
+        (len(maps), geometry.C, height, width), np.result_type(maps, weight)
+    )  # n c · ·
+    lay_down(maps, weight, geometry, onto=spread)
+    return spread
+
+
+def lay_down(
+    maps: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+    onto: np.ndarray,
+) -> None:
+    """Add every map, times each tap in turn, onto the cells that tap read."""
+    N, G, OH, OW = len(maps), geometry.groups, geometry.OH, geometry.OW
+    by_group = split_groups(onto, 1, geometry)  # n k c · ·, a view
+    maps = maps.reshape(N, G, geometry.OG, OH * OW)  # n k o l, l = (p, q)
     kernels = split_groups(weight, 0, geometry)  # k o c i j
     for i, j in np.ndindex(geometry.KH, geometry.KW):
-        laid = kernels[..., i, j].swapaxes(1, 2) @ maps  # k c o · n k o l = n k c l
+        laid = kernels[..., i, j].swapaxes(1, 2) @ maps  # n k c l, o summed
+        laid = laid.reshape(N, G, geometry.CG, OH, OW)
         # +=, not =: what two taps lay down overlaps
-        by_group[..., *reach(i, j, geometry)] += laid.reshape(
-            N, G, geometry.CG, geometry.OH, geometry.OW
-        )
-    return spread
+        by_group[..., *reach(i, j, geometry)] += laid
 
 
 def working_set(geometry: ConvGeometry) -> WorkingSet:

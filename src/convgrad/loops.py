@@ -87,8 +87,12 @@ def grad_weight(
     return grad
 
 
-def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W): every product w·g goes back to the cell that was read."""
+def grad_input(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W): every w·g goes back to the cell that was read."""
     grad = np.zeros(geometry.x_shape, np.result_type(grad_output, weight))
     for n, o, p, q, c, i, j, at in products(geometry):
         if at is not None:  # on zero padding the product is lost

@@ -28,7 +28,7 @@ def is_convolution(geometry: ConvGeometry) -> bool:
 
 def search(geometry: ConvGeometry) -> ConvGeometry:
     """The sizes of that convolution (for padding with zeros)."""
-    reach = [span - 1 for span in geometry.span]
+    borders = zip(geometry.span, geometry.padding, strict=True)
     return ConvGeometry(
         N=geometry.N,
         C=geometry.O,
@@ -37,18 +37,16 @@ def search(geometry: ConvGeometry) -> ConvGeometry:
         O=geometry.C,
         KH=geometry.KH,
         KW=geometry.KW,
-        # as far around g as a kernel reaches, less what is already around x
-        padding=tuple(
-            (far - before, far - after)
-            for far, (before, after) in zip(reach, geometry.padding, strict=True)
-        ),
+        # as far around g as a kernel reaches, less what is around x already
+        padding=tuple((far - 1 - a, far - 1 - b) for far, (a, b) in borders),
         dilation=geometry.dilation,
         groups=geometry.groups,
     )
 
 
 def turned(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Its kernels, (C, O/G, KH, KW)."""
-    by_group = weight.reshape(geometry.groups, geometry.OG, *geometry.weight_shape[1:])
+    """Its kernels, (C, O/G, KH, KW): turned, one for each channel of x."""
+    G, OG = geometry.groups, geometry.OG
+    by_group = weight.reshape(G, OG, *weight.shape[1:])  # k o c i j
     by_channel = by_group.swapaxes(1, 2)[..., ::-1, ::-1]  # k c o i j
-    return by_channel.reshape(geometry.C, geometry.OG, geometry.KH, geometry.KW)
+    return by_channel.reshape(geometry.C, OG, geometry.KH, geometry.KW)

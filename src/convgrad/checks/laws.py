@@ -300,19 +300,27 @@ def adjoint(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> No
 
 
 @_law(name="directional_difference")
-def one_step(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
-    """One step in any direction changes the loss by ⟨gradient, direction⟩, exactly."""
+def one_step(
+    rule: Rule,
+    target: str,
+    draw: Draw,
+    rng: np.random.Generator,
+) -> None:
+    """One step in any direction changes the loss by ⟨gradient, direction⟩."""
     operand, forward = _operand(target, draw, rng), _forward(target, draw)
     direction = rng.integers(-4, 5, size=operand.shape).astype(np.float64)
-    change = directional_difference(
-        lambda operand: np.vdot(draw.grad_output, forward(operand)), operand, direction
-    )
+
+    def loss(operand: np.ndarray) -> float:
+        return np.vdot(draw.grad_output, forward(operand))
+
+    change = directional_difference(loss, operand, direction)
     gradient = _apply(rule, target, draw)
     if gradient.shape != operand.shape:
         raise LawBroken(f"shape {gradient.shape}, needed is {operand.shape}")
     promised = np.vdot(gradient, direction)
     if promised != change:
-        raise LawBroken(f"the loss changes by {change:g}, the gradient promises {promised:g}")
+        words = "the loss changes by {:g}, the gradient promises {:g}"
+        raise LawBroken(words.format(change, promised))
 
 
 def _fractions(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:

@@ -52,11 +52,45 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
     weight-by-convolution  function  3      write grad_weight(grad_output, x, geometry): one conv2d
+
+Chapter *The input gradient is a transposed convolution* (``chapter="input_gradient"``)
+
+    key                    kind      level  what is asked
+    input-one-pixel        number    1      example A: the one number of grad_input
+    input-one-cell         number    1      example B: the number at grad_input[0,0,1,2]
+    input-how-many         number    1      example C: how many products meet in cell (2,4)?
+    input-stride-row       grid      2      three kernels, two apart, on a row of eight cells
+    input-output-padding   number    2      11 cells, 4 taps, stride 4: which output_padding?
+    input-which-call       choice    2      stride 2, padding 1: which conv_transpose2d?
+    input-what-happened    choice    2      example B: which mistake left this grid?
+    input-by-scatter       function  2      write grad_input(grad_output, weight), stride 1
+    input-checkerboard     choice    3      for which kernel and stride are the counts even?
+    input-by-gather        function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *Bias, batch, and knowing you are right* (``chapter="bias_and_checks"``)
+
+    key                    kind      level  what is asked
+    bias-sum-of-ones       number    1      8 images, 16 kernels, loss y.sum(): grad_bias?
+    check-one-step         number    1      example B: two taps moved, how far does the loss go?
+    bias-two-kernels       grid      2      four maps of 2×2: both numbers of grad_bias
+    bias-square-trap       choice    2      for which shape do the wrong axes look right?
+    batch-two-parts        number    2      parts of 3 and 5 images, a mean each: the whole?
+    check-easy-sizes       choice    2      which mistake does a test on example B not see?
+    bias-write             function  2      write grad_bias(grad_output)
+    check-both-wrong       choice    3      which pair passes the adjoint test wrongly?
+    check-by-steps         function  3      write slopes(loss, weight): finite differences
 """
 
 from __future__ import annotations
 
-from . import one_product, sliding_window, stride_padding_dilation, weight_gradient
+from . import (
+    bias_and_checks,
+    input_gradient,
+    one_product,
+    sliding_window,
+    stride_padding_dilation,
+    weight_gradient,
+)
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -74,7 +108,14 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, stride_padding_dilation, one_product, weight_gradient)
+    for module in (
+        sliding_window,
+        stride_padding_dilation,
+        one_product,
+        weight_gradient,
+        input_gradient,
+        bias_and_checks,
+    )
     for exercise in module.EXERCISES
 }
 

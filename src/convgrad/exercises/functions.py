@@ -133,14 +133,15 @@ class Function(Exercise):
             for wrong, sentence in trial.mistakes:
                 if same(array, wrong):
                     return f"{on}: {sentence}"
-        if needed.ndim < 4 and array.ndim != needed.ndim:
+        plain = needed.ndim < 4 and trial.known["target"] != "bias"
+        if plain and array.ndim != needed.ndim:
             rows = "map" if trial.known["target"] else "table"
             return (
                 f"{on} your function returns an array of shape {array.shape}: needed is "
                 f"{needed.shape}, one row for each row of the {rows}."
             )
-        # gradients have four axes; one image and one channel go in front of a plain map
-        front = (1,) * (4 - needed.ndim) if trial.known["target"] else ()
+        # explanations speak of an image's four axes, or of the one of a bias
+        front = (1,) * (4 - needed.ndim) if plain and trial.known["target"] else ()
         explanation = explain_difference(
             array.reshape((*front, *array.shape)),
             needed.reshape((*front, *needed.shape)),

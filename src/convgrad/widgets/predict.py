@@ -353,6 +353,7 @@ _COLOURS = {
     "weight": "kernel",
     "grad_output": "grad_output",
     "grad_weight": "result",
+    "grad_input": "result",
 }
 
 
@@ -360,14 +361,14 @@ def _lift_tables(prompt: str) -> tuple[str, list[Table]]:
     """A prompt without its blocks of arrays, and the arrays as tables.
 
     A block holds ``name = `` and a row of numbers, further rows below it, and an empty line
-    before the next array.
+    before the next array.  An index behind the name, as in ``grad_output[0,1]``, is shown too.
     """
     tables = []
     for block in _BLOCK.finditer(prompt):
         for array in block["arrays"].split("\n\n"):
             name, numbers = array.split(" = ")
             rows = [list(map(float, line.split())) for line in numbers.splitlines()]
-            tables.append(Table(rows, _COLOURS[name], name))
+            tables.append(Table(rows, _COLOURS[name.partition("[")[0]], name))
     return _BLOCK.sub("", prompt).strip(), tables
 
 

@@ -1,0 +1,487 @@
+"""Exercises for *Bias, batch, and knowing you are right*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from .. import windows
+from ..checks import Draw, random_operands
+from ..examples import example
+from ..geometry import ConvGeometry
+from ..mutants import MUTANTS
+from .base import Choice, Exercise, Grid, Number
+from .functions import Function, Trial, geometries
+from .words import written_out
+
+__all__ = ["EXERCISES"]
+
+_CHAPTER = "bias_and_checks"
+
+
+# ---- how many ones -------------------------------------------------------------------------
+
+_MANY = ConvGeometry(N=8, C=3, H=12, W=12, O=16, KH=3, KW=3)
+
+
+def _ones_mistakes() -> list[tuple[int, str]]:
+    g = _MANY
+    return [
+        (g.OH * g.OW, "That is one image's share. The bias reaches the maps of all images."),
+        (g.N, "That counts the images. In each of them the bias reaches every cell of the map."),
+        (
+            g.N * g.O * g.OH * g.OW,
+            "That adds up all maps. Each kernel has a bias of its own, which reaches its own maps.",
+        ),
+        (
+            g.N * g.H * g.W,
+            "That counts the cells of x. The bias is added to the cells of y, of which there are "
+            "fewer.",
+        ),
+        (1, "That would be the mean. Every cell passes its 1 on in full."),
+    ]
+
+
+_sum_of_ones = Number(
+    key="bias-sum-of-ones",
+    chapter=_CHAPTER,
+    level=1,
+    title="The bias gradient of a sum",
+    prompt=(
+        "A batch of 8 images of 12×12 with 3 channels goes through 16 kernels of 3×3, stride 1, no "
+        "padding. The loss is `y.sum()`. Which number stands in every cell of `grad_bias`?"
+    ),
+    hints=(
+        "With the sum as the loss, every number of grad_output is 1.",
+        "How many cells does one output map have, and in how many images is there one?",
+    ),
+    compute=lambda: _MANY.N * _MANY.OH * _MANY.OW,
+    compute_mistakes=_ones_mistakes,
+    explanation="Maps of 10×10 in 8 images: 800 cells, and each passes on a 1.",
+    solution="answer = 8 * 10 * 10",
+)
+
+
+# ---- two kernels by hand -------------------------------------------------------------------
+
+# Two images, two kernels, maps of 2×2: square in every way, so that wrong axes keep the shape.
+_SENT = np.array(
+    [[[[1, 2], [0, -1]], [[3, 0], [1, 1]]], [[[2, 0], [4, 1]], [[-2, 1], [0, 5]]]], dtype=float
+)
+
+
+def _two_mistakes() -> list[tuple[np.ndarray, str]]:
+    shares = _SENT.sum(axis=(2, 3))  # n o
+    return [
+        (
+            shares.sum(axis=1)[None],
+            "You added up each image over its kernels. It is each kernel over the images.",
+        ),
+        (
+            MUTANTS["bias_axes_012"](_SENT, ConvGeometry(N=2, C=1, H=2, W=2, O=2, KH=1, KW=1))[
+                None
+            ],
+            "Those are the sums of the columns q. The axis that stays is o, the second.",
+        ),
+        (shares[:1], "That is the share of the first image alone."),
+        (shares[1:], "That is the share of the second image alone."),
+        (
+            shares.mean(axis=0)[None],
+            "That is the mean of the two images. Their shares add up.",
+        ),
+        (
+            _SENT.mean(axis=(2, 3)).sum(axis=0)[None],
+            "You took the mean over the positions. The bias reaches every cell in full.",
+        ),
+    ]
+
+
+_two_kernels = Grid(
+    key="bias-two-kernels",
+    chapter=_CHAPTER,
+    level=2,
+    title="Two kernels, two images",
+    prompt=(
+        "Two images, two kernels, and maps of 2×2, so there are four maps in `grad_output`; the "
+        "first index is the image, the second the kernel. Fill in `grad_bias`.\n\n"
+        + written_out(
+            **{f"grad_output[{n},{o}]": _SENT[n, o] for n, o in np.ndindex(_SENT.shape[:2])}
+        )
+    ),
+    starter="answer = [..., ...]",
+    hints=(
+        "The bias of kernel 0 was added to the maps with second index 0. Which two are they?",
+        "Eight numbers add up to one. Nothing is multiplied.",
+    ),
+    compute=lambda: _SENT.sum(axis=(0, 2, 3))[None],
+    compute_mistakes=_two_mistakes,
+    explanation="Kernel 0 owns the first map of each image, kernel 1 the second.",
+    solution="answer = [2 + 7, 5 + 4]",
+)
+
+
+# ---- where wrong axes keep the shape -------------------------------------------------------
+
+_SHAPES = ((8, 5, 7, 7), (5, 8, 7, 5), (8, 5, 7, 5), (5, 5, 8, 8))
+
+
+def _trap() -> int:
+    """The place of the shape in which the sum over the first three axes looks right."""
+    (place,) = (
+        k
+        for k, shape in enumerate(_SHAPES)
+        if np.zeros(shape).sum(axis=(0, 1, 2)).shape == np.zeros(shape).sum(axis=(0, 2, 3)).shape
+    )
+    return place
+
+
+_square_trap = Choice(
+    key="bias-square-trap",
+    chapter=_CHAPTER,
+    level=2,
+    title="Which shape lets it through?",
+    prompt=(
+        "Somebody writes `grad_output.sum(axis=(0, 1, 2))`, which is right when the channels come "
+        "last. Here they come second. With which shape of `grad_output` does the result have the "
+        "right *shape* all the same?"
+    ),
+    options=tuple(str(shape) for shape in _SHAPES),
+    hints=(
+        "One axis stays. Which one, and how long is it?",
+        "The result should be as long as there are kernels, the second number of the shape.",
+    ),
+    compute=_trap,
+    compute_mistakes=lambda: [
+        (0, "The result has 7 numbers, one for each column, where there are 5 kernels."),
+        (1, "The result has 5 numbers, as there are columns and images. There are 8 kernels."),
+        (3, "The result has 8 numbers. Images and kernels being equally many does not help."),
+    ],
+    explanation=(
+        "The last axis stays, and it is as long as the second. So the shape is right and every "
+        "number is wrong. Let sizes in a test be different from each other."
+    ),
+    solution="answer = 2  # as many columns as kernels",
+)
+
+
+# ---- two parts of a batch ------------------------------------------------------------------
+
+_FIRST, _REST = (3, 12.0), (5, 20.0)  # how many images, and what a tap holds after them
+
+
+def _whole_tap() -> float:
+    (n, first), (m, rest) = _FIRST, _REST
+    return (n * first + m * rest) / (n + m)
+
+
+_two_parts = Number(
+    key="batch-two-parts",
+    chapter=_CHAPTER,
+    level=2,
+    title="A batch in two parts",
+    prompt=(
+        "A batch of 8 images does not fit into memory, so it is sent through in two parts of 3 "
+        "and 5. The loss of a part is the *mean* over its images. After the first part a tap of "
+        "the weight gradient holds 12, and the second part alone gives 20. What would it hold if "
+        "the loss were the mean over all 8 images at once?"
+    ),
+    hints=(
+        "A mean is a sum divided by the number of images. What is the sum of the first part?",
+        "3·12 and 5·20 are the sums. They add up; then divide by 8.",
+    ),
+    compute=_whole_tap,
+    compute_mistakes=lambda: [
+        (
+            _FIRST[1] + _REST[1],
+            "Sums add up, but these are means: each was divided by its own number of images.",
+        ),
+        (
+            (_FIRST[1] + _REST[1]) / 2,
+            "The mean of the two means would be right if the parts were equally large.",
+        ),
+        (
+            _FIRST[0] * _FIRST[1] + _REST[0] * _REST[1],
+            "That is the sum over the images. The loss is their mean.",
+        ),
+        (
+            (_FIRST[1] + _REST[1]) / (_FIRST[0] + _REST[0]),
+            "The two means were divided once already. Make sums of them first.",
+        ),
+    ],
+    explanation=(
+        "(3·12 + 5·20)/8. What adds up are the images' shares; the loss alone decides whether they "
+        "are divided, and by what."
+    ),
+    solution="answer = (3 * 12 + 5 * 20) / 8",
+)
+
+
+# ---- a step in a direction -----------------------------------------------------------------
+
+
+def _slopes() -> np.ndarray:
+    x, _, _, g = example("B").arrays()
+    return windows.grad_weight(g, x, example("B").geometry)[0, 0]
+
+
+_one_step = Number(
+    key="check-one-step",
+    chapter=_CHAPTER,
+    level=1,
+    title="Two knobs at once",
+    prompt=(
+        "This is the weight gradient of example B. The loss is the sum of all products of "
+        "`grad_output` and y. Tap (0, 0) is raised by 2 and tap (2, 2) lowered by 1. By how much "
+        "does the loss go up?\n\n" + written_out(grad_weight=_slopes())
+    ),
+    hints=(
+        "Each tap has its own slope. By how much does the loss move for each of the two alone?",
+        "The loss is a straight line in every tap, so the two effects add up.",
+    ),
+    compute=lambda: 2 * _slopes()[0, 0] - _slopes()[2, 2],
+    compute_mistakes=lambda: [
+        (
+            _slopes()[0, 0] - _slopes()[2, 2],
+            "The first tap was raised by more than that; its slope counts as often.",
+        ),
+        (
+            2 * _slopes()[0, 0] + _slopes()[2, 2],
+            "The other tap was lowered: its slope counts against the loss.",
+        ),
+        (2 * _slopes()[0, 0], "That is the first tap alone."),
+        (-_slopes()[2, 2], "That is the second tap alone."),
+    ],
+    explanation=(
+        "2·3 − 1·5: the direction times the gradient, cell by cell, added up. Without a single "
+        "convolution."
+    ),
+    solution="answer = 2 * 3 - 5",
+)
+
+
+# ---- what easy sizes hide ------------------------------------------------------------------
+
+_EASY = ("dgrad_no_flip", "dgrad_g_turned", "dgrad_last_kernel", "col2im_assign")
+
+
+def _unnoticed() -> int:
+    """The place of the mutant that is right on example B, with its own grad_output."""
+    _, weight, _, g = example("B").arrays()
+    geometry = example("B").geometry
+    right = windows.grad_input(g, weight, geometry)
+    found = [np.array_equal(MUTANTS[name](g, weight, geometry), right) for name in _EASY]
+    (place,) = np.flatnonzero(found)
+    return int(place)
+
+
+_easy_sizes = Choice(
+    key="check-easy-sizes",
+    chapter=_CHAPTER,
+    level=2,
+    title="What does a small test not see?",
+    prompt=(
+        "An input gradient is compared with PyTorch on example B: one image, one channel, one "
+        "kernel, 5×5, stride 1. The upstream gradient is example B's own, not ones. Which mistake "
+        "passes?"
+    ),
+    options=tuple(MUTANTS[name].sentence for name in _EASY),
+    hints=(
+        "Three of the mistakes change which numbers meet, or which of them are kept. That shows "
+        "where numbers differ.",
+        "How many kernels are there, and what does a loop over one kernel overwrite?",
+    ),
+    compute=_unnoticed,
+    compute_mistakes=lambda: [
+        (0, "The kernel of example B looks different when it is turned, so this shows."),
+        (1, "With ones this would pass. Here the numbers of grad_output differ."),
+        (3, "Nine windows overlap in the middle of the image, so this shows."),
+    ],
+    explanation=(
+        "With one kernel there is nothing to add to, so = and += are the same. What a test has "
+        "one of, or two equal ones of, it cannot check."
+    ),
+    solution="answer = 2  # one kernel: nothing to overwrite",
+)
+
+
+# ---- what the adjoint test cannot see ------------------------------------------------------
+
+_WIDE = ConvGeometry(C=1, H=7, W=8, O=1, KH=3, KW=3, dilation=2)
+_NARROW = replace(_WIDE, dilation=(1, 1), H=_WIDE.H - 2, W=_WIDE.W - 2)
+Map = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def _tight_forward(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """A forward pass that ignores the dilation: taps next to each other, as many outputs."""
+    return windows.forward(x[:, :, :-2, :-2], weight, _NARROW)
+
+
+def _tight_gradient(g: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The gradient of exactly that pass."""
+    return np.pad(windows.grad_input(g, weight, _NARROW), ((0, 0), (0, 0), (0, 2), (0, 2)))
+
+
+def _mutated(name: str) -> Map:
+    return lambda g, weight: MUTANTS[name](g, weight, _WIDE)
+
+
+# Each choice beside the forward pass and the input gradient that it tests together.
+_PAIRS: dict[str, tuple[Map, Map]] = {
+    "The forward pass is right, the gradient ignores the dilation.": (
+        lambda x, w: windows.forward(x, w, _WIDE),
+        _tight_gradient,
+    ),
+    "Forward pass and gradient both ignore the dilation.": (_tight_forward, _tight_gradient),
+    "The forward pass is right, the gradient slides the kernel unturned.": (
+        lambda x, w: windows.forward(x, w, _WIDE),
+        _mutated("dgrad_no_flip"),
+    ),
+    "The forward pass is right, the gradient is the mean over the overlap.": (
+        lambda x, w: windows.forward(x, w, _WIDE),
+        _mutated("avg_fold"),
+    ),
+}
+
+
+def _both_wrong() -> int:
+    """The place of the pair that passes the adjoint test on random numbers."""
+    draw = random_operands(_WIDE, np.random.default_rng(0))
+    passes = [
+        np.vdot(forward(draw.x, draw.weight), draw.grad_output)
+        == np.vdot(draw.x, backward(draw.grad_output, draw.weight))
+        for forward, backward in _PAIRS.values()
+    ]
+    (place,) = np.flatnonzero(passes)
+    return int(place)
+
+
+_check_both = Choice(
+    key="check-both-wrong",
+    chapter=_CHAPTER,
+    level=3,
+    title="What the two sums do not see",
+    prompt=(
+        "A kernel with dilation 2, random numbers everywhere. Which pair passes the test "
+        "$\\langle y, g\\rangle = \\langle x, \\partial L/\\partial x\\rangle$ though something "
+        "is wrong?"
+    ),
+    options=tuple(_PAIRS),
+    hints=(
+        "The test asks whether the gradient belongs to this forward pass. Nothing else.",
+        "Is there a pair in which both make the same mistake?",
+    ),
+    compute=_both_wrong,
+    compute_mistakes=lambda: [
+        (0, "The two put their products into different cells, so the sums differ."),
+        (2, "The unturned kernel is not the gradient of this forward pass, so the sums differ."),
+        (3, "Where windows overlap the products are divided, and the sum becomes another."),
+    ],
+    explanation=(
+        "The gradient is right for the wrong convolution. Only a forward pass that somebody else "
+        "wrote can tell: loops, or PyTorch."
+    ),
+    solution="answer = 1  # both make the same mistake",
+)
+
+
+# ---- write it ------------------------------------------------------------------------------
+
+
+def _bias_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    plain = next(geometries(rng))
+    one = replace(plain, H=plain.KH + 4, W=plain.KW + 4, N=2)  # maps of 5×5
+    for geometry in (
+        plain,
+        replace(plain, N=3),
+        replace(plain, O=4),
+        replace(one, O=5),  # as many kernels as columns: wrong axes keep the shape
+        *(replace(plain, N=2, C=3, O=4),) * 3,
+    ):
+        g = random_operands(geometry, rng).grad_output
+        known = {"geometry": geometry, "target": "bias", "grad_output": g}
+        yield Trial((g,), windows.grad_bias(g, geometry), known)
+
+
+_write_bias = Function(
+    key="bias-write",
+    chapter=_CHAPTER,
+    level=2,
+    title="The bias gradient",
+    prompt=(
+        "Write `grad_bias(grad_output)`: `grad_output` is `(N, O, OH, OW)`, the result `(O,)`. "
+        "With O = 1 it is an array of one number, not a number."
+    ),
+    starter=('def grad_bias(grad_output):\n    """grad_output (N,O,OH,OW) → (O,)"""\n    ...'),
+    hints=(
+        "Which axis stays? Name the others.",
+        "`grad_output.sum(axis=...)` takes several axes at once, as a tuple.",
+    ),
+    trials=_bias_trials,
+    solution="def grad_bias(grad_output):\n    return grad_output.sum(axis=(0, 2, 3))  # n p q",
+)
+
+
+def _step_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng, mixed=3):
+        draw = random_operands(geometry, rng)
+        known = {
+            "geometry": geometry,
+            "target": "weight",
+            "x": draw.x,
+            "grad_output": draw.grad_output,
+        }
+
+        def loss(weight: np.ndarray, draw: Draw = draw) -> float:
+            y = windows.forward(draw.x, np.asarray(weight), draw.geometry)
+            return float(np.vdot(draw.grad_output, y))
+
+        right = windows.grad_weight(draw.grad_output, draw.x, geometry)
+        yield Trial((loss, draw.weight), right, known)
+
+
+_by_steps = Function(
+    key="check-by-steps",
+    chapter=_CHAPTER,
+    level=3,
+    title="A gradient from the loss alone",
+    prompt=(
+        "Write `slopes(loss, weight)`: `loss` is a function that takes an array of weights and "
+        "returns a number, a straight line in every weight. The result has the shape of `weight` "
+        "and holds the gradient. You know nothing of the convolution; you may only call `loss`."
+    ),
+    starter=(
+        "def slopes(loss, weight):\n"
+        '    """loss(weight) → number, weight (O,C/G,KH,KW) → the same shape"""\n'
+        "    ..."
+    ),
+    hints=(
+        "Turn one weight up by 1 and leave the others. What does the loss do?",
+        "Work on a copy for every weight: `moved = weight.copy()`.",
+        "`for at in np.ndindex(weight.shape)` visits every weight; `moved[at] += 1` turns it up.",
+    ),
+    trials=_step_trials,
+    solution=(
+        "def slopes(loss, weight):\n"
+        "    grad = np.zeros(weight.shape)\n"
+        "    for at in np.ndindex(weight.shape):\n"
+        "        moved = weight.copy()\n"
+        "        moved[at] += 1\n"
+        "        grad[at] = loss(moved) - loss(weight)\n"
+        "    return grad"
+    ),
+)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    _sum_of_ones,
+    _one_step,
+    _two_kernels,
+    _square_trap,
+    _two_parts,
+    _easy_sizes,
+    _write_bias,
+    _check_both,
+    _by_steps,
+)

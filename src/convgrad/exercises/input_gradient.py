@@ -1,0 +1,605 @@
+"""Exercises for *The input gradient is a transposed convolution*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import windows
+from ..checks import Draw, random_operands
+from ..examples import example
+from ..geometry import ConvGeometry
+from ..mutants import MUTANTS
+from ..transpose import conv_transpose2d
+from .base import Choice, Exercise, Grid, Number
+from .functions import Function, Trial, geometries
+from .words import mutant_says, numbers_of, turned, written_out
+
+__all__ = ["EXERCISES"]
+
+_CHAPTER = "input_gradient"
+
+
+def _grad_input(letter: str) -> np.ndarray:
+    """The input gradient of a running example, (N,C,H,W)."""
+    _, weight, _, g = example(letter).arrays()
+    return windows.grad_input(g, weight, example(letter).geometry)
+
+
+def _mutated(name: str, letter: str) -> np.ndarray:
+    """What a mutant gives on a running example."""
+    _, weight, _, g = example(letter).arrays()
+    return MUTANTS[name](g, weight, example(letter).geometry)
+
+
+# ---- the one pixel of example A ------------------------------------------------------------
+
+
+def _one_pixel_mistakes() -> list[tuple[float, str]]:
+    _, weight, _, g = example("A").arrays()
+    middle, g = weight[0, 0, 1:3, 1:3], g[0, 0]
+    return [
+        (
+            _mutated("dgrad_no_flip", "A").item(),
+            "You laid grad_output on the middle of the kernel as it is. But as the window moves "
+            "right, the pixel lies under a tap further left.",
+        ),
+        (
+            (g * weight[0, 0, :2, :2]).sum(),
+            "Those are the taps of the upper left corner. Without the border the pixel would lie "
+            "there; the padding pushes it two rows and columns into the first window.",
+        ),
+        (
+            g.sum() * weight.sum(),
+            "That lets every weight meet every number. Each window covers the pixel with one tap.",
+        ),
+        (
+            middle[1, 1] * g[0, 0],
+            "That is the first window alone. Every window that covers the pixel adds a product.",
+        ),
+    ]
+
+
+_one_pixel = Number(
+    key="input-one-pixel",
+    chapter=_CHAPTER,
+    level=1,
+    title="One pixel collects",
+    prompt=(
+        "Example A: the image is one pixel with a border of two zeros on every side, so four "
+        "windows cover it. Which number is `grad_input[0, 0, 0, 0]`?\n\n"
+        + numbers_of("A", "weight", "grad_output")
+    ),
+    hints=(
+        "In the window of output cell (0, 0) the pixel lies under tap (2, 2). Under which in the "
+        "other three?",
+        "When the window goes one column to the right, the tap is one column further left.",
+        "Four products: `grad_output[p, q]` times `weight[2 − p, 2 − q]`.",
+    ),
+    compute=lambda: _grad_input("A").item(),
+    compute_mistakes=_one_pixel_mistakes,
+    explanation=(
+        "The four numbers of grad_output meet the middle of the kernel, turned by 180°. Nobody "
+        "turned it: the window moved."
+    ),
+    solution=(
+        "_, w, _, g = example('A').arrays()\n"
+        "answer = (g[0, 0] * w[0, 0, 1:3, 1:3][::-1, ::-1]).sum()"
+    ),
+)
+
+
+# ---- one cell near the edge ----------------------------------------------------------------
+
+_H, _V = 1, 2
+
+
+def _one_cell_mistakes() -> list[tuple[float, str]]:
+    _, weight, _, g = example("B").arrays()
+    cells = _grad_input("B")[0, 0]
+    first_row = sum(g[0, 0, 0, q] * weight[0, 0, _H, _V - q] for q in range(3))
+    return [
+        (_mutated("dgrad_no_flip", "B")[0, 0, _H, _V], mutant_says("dgrad_no_flip")),
+        (
+            cells[_V, _H],
+            f"That is cell ({_V}, {_H}): the row comes first, `h` counts down, `v` to the right.",
+        ),
+        (
+            first_row,
+            "Those are the windows of the first row of grad_output. The next row of windows covers "
+            "the cell too.",
+        ),
+        (_mutated("col2im_assign", "B")[0, 0, _H, _V], mutant_says("col2im_assign")),
+        (_mutated("avg_fold", "B")[0, 0, _H, _V], mutant_says("avg_fold")),
+    ]
+
+
+_one_cell = Number(
+    key="input-one-cell",
+    chapter=_CHAPTER,
+    level=1,
+    title="A cell near the edge",
+    prompt=(
+        f"Example B: which number is `grad_input[0, 0, {_H}, {_V}]`? Not all windows cover this "
+        f"cell.\n\n{numbers_of('B', 'weight', 'grad_output')}"
+    ),
+    hints=(
+        f"Window (p, q) covers cell ({_H}, {_V}) with tap ({_H} − p, {_V} − q), if there is such a "
+        "tap.",
+        "The windows of the last row of grad_output begin below it. Six windows cover it.",
+        "Row 0 of grad_output meets the kernel's row 1, and row 1 meets row 0; both from right to "
+        "left.",
+    ),
+    compute=lambda: _grad_input("B")[0, 0, _H, _V],
+    compute_mistakes=_one_cell_mistakes,
+    explanation=(
+        "Two rows of grad_output meet two rows of the kernel, in the opposite order. The third row "
+        "of windows does not reach up here."
+    ),
+    solution=(
+        "_, w, _, g = example('B').arrays()\nanswer = (g[0, 0, 0:2] * w[0, 0, 1::-1, ::-1]).sum()"
+    ),
+)
+
+
+# ---- how many products meet in a cell ------------------------------------------------------
+
+
+def _how_many_mistakes() -> list[tuple[int, str]]:
+    g = example("C").geometry
+    right = _readers(g)
+    return [
+        (
+            g.N * right,
+            "You counted both images. A cell of one image takes part in that image's output alone.",
+        ),
+        (
+            g.KH * g.KW,
+            "That would be right for stride 1 and a cell far from the edge. The stride leaves out "
+            "windows.",
+        ),
+        (g.OH * g.OW, "Those are all windows of an image. Which of them cover this cell?"),
+        (
+            right // 2,
+            "You counted along one axis. Two windows cover its row and two its column.",
+        ),
+    ]
+
+
+def _readers(g: ConvGeometry) -> int:
+    """How many windows read cell (2, 4)."""
+    return int((g.rows == 2).sum() * (g.cols == 4).sum())
+
+
+_how_many = Number(
+    key="input-how-many",
+    chapter=_CHAPTER,
+    level=1,
+    title="How many products meet?",
+    prompt=(
+        "Example C: two images of 6×7 with one channel, a 3×3 kernel, stride 2, no padding. How "
+        "many products w·g add up to `grad_input[0, 0, 2, 4]`?"
+    ),
+    hints=(
+        "In which rows does a window begin? Which of those windows cover row 2?",
+        "The windows begin in rows 0 and 2, and both cover row 2. Now the columns.",
+    ),
+    compute=lambda: _readers(example("C").geometry),
+    compute_mistakes=_how_many_mistakes,
+    explanation=(
+        "Two windows cover its row and two its column, so four windows cover the cell, each with "
+        "another corner tap. Its neighbours in odd rows and columns get one product only."
+    ),
+    solution="g = example('C').geometry\nanswer = (g.rows == 2).sum() * (g.cols == 4).sum()",
+)
+
+
+# ---- a row whose digits say which tap arrived ----------------------------------------------
+
+_ROW = ConvGeometry(C=1, H=1, W=8, O=1, KH=1, KW=3, stride=(1, 2))
+_TAPS = np.array([[[[1.0, 10.0, 100.0]]]])
+_SENT = np.array([[[[1.0, 2.0, 3.0]]]])
+
+
+def _row(name: str | None = None) -> np.ndarray:
+    """The gradient of the row of eight cells, or what a mutant makes of it."""
+    rule = windows.grad_input if name is None else MUTANTS[name]
+    return rule(_SENT, _TAPS, _ROW)[0, 0]
+
+
+def _row_mistakes() -> list[tuple[np.ndarray, str]]:
+    dense = conv_transpose2d(_SENT, _TAPS)[0, 0]
+    return [
+        (
+            _row("dgrad_no_flip"),
+            "You laid the kernel down turned. Tap 0 reads the first cell of its window, so its "
+            "product goes back to the first cell.",
+        ),
+        (
+            _row("col2im_assign"),
+            "Where two windows meet, one product was overwritten by the other. They add up.",
+        ),
+        (
+            np.pad(dense, ((0, 0), (0, _ROW.W - dense.shape[1]))),
+            "You laid the kernels one cell apart. The windows stood two apart, so that is where "
+            "their products go back to.",
+        ),
+        (
+            np.roll(_row(), 1),
+            "The cell that no window reads is at the other end: the first window begins at the "
+            "first cell.",
+        ),
+        (_row("dgrad_g_turned"), mutant_says("dgrad_g_turned")),
+    ]
+
+
+_stride_row = Grid(
+    key="input-stride-row",
+    chapter=_CHAPTER,
+    level=2,
+    title="Three kernels on eight cells",
+    prompt=(
+        "One row: x has 8 cells, the kernel 3 taps, the stride is 2, there is no padding, so "
+        "`grad_output` has 3 numbers. Fill in the 8 numbers of `grad_input`.\n\n"
+        + written_out(weight=_TAPS[0, 0], grad_output=_SENT[0, 0])
+    ),
+    starter="answer = [1, 10, ..., ..., ..., ..., ..., ...]",
+    hints=(
+        "Lay the kernel down three times, times 1, times 2, times 3, each two cells further right.",
+        "Two kernels meet in cells 2 and 4. What becomes of what meets?",
+        "The third kernel ends at cell 6. No window reads cell 7.",
+    ),
+    compute=_row,
+    compute_mistakes=_row_mistakes,
+    explanation=(
+        "The digits say which taps arrived: one in the odd cells, two in those where windows meet, "
+        "none in the last cell, which is the leftover."
+    ),
+    solution=(
+        "answer = np.zeros(8)\n"
+        "for q, g in enumerate([1, 2, 3]):\n"
+        "    answer[2 * q : 2 * q + 3] += g * np.array([1, 10, 100])\n"
+        "answer = answer[None]"
+    ),
+)
+
+
+# ---- output_padding ------------------------------------------------------------------------
+
+_WIDE = ConvGeometry(C=1, H=1, W=11, O=1, KH=1, KW=4, stride=(1, 4))
+
+_output_padding = Number(
+    key="input-output-padding",
+    chapter=_CHAPTER,
+    level=2,
+    title="What the windows left over",
+    prompt=(
+        "A row of 11 cells, a kernel of 4 taps, stride 4, no padding. Which `output_padding` does "
+        "`conv_transpose2d` need along the row to give the input gradient its 11 cells?"
+    ),
+    hints=(
+        "Where does the second window end? Is there room for another one?",
+        "Two windows, 4 apart and 4 wide, cover cells 0 to 7.",
+    ),
+    compute=lambda: _WIDE.leftover[1],
+    compute_mistakes=lambda: [
+        (
+            0,
+            "Then the result ends with the last window, and the cells behind it are missing.",
+        ),
+        (
+            1,
+            "That is enough for stride 2. Here the windows leave more cells unread.",
+        ),
+        (
+            _WIDE.stride[1],
+            "As much as a whole stride cannot be left over: another window would have stood there.",
+        ),
+        (
+            _WIDE.W - _WIDE.KW,
+            "That is what is left behind the first window. There is a second one.",
+        ),
+    ],
+    explanation=(
+        "(11 − 4) mod 4 = 3: the two windows read cells 0 to 7, and cells 8, 9 and 10 get the "
+        "gradient 0."
+    ),
+    solution="answer = (11 - 4) % 4",
+)
+
+
+# ---- which call ----------------------------------------------------------------------------
+
+_SMALL = ConvGeometry(C=1, H=8, W=8, O=1, KH=3, KW=3, stride=2, padding=1)
+_CALLS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "`conv_transpose2d(g, w, stride=2, padding=1)`": lambda g, w: conv_transpose2d(
+        g, w, stride=2, padding=1
+    ),
+    "`conv_transpose2d(g, w, stride=1, padding=1, dilation=2)`": lambda g, w: conv_transpose2d(
+        g, w, stride=1, padding=1, dilation=2
+    ),
+    "`conv_transpose2d(g, w, stride=2, padding=1, output_padding=1)`": lambda g, w: (
+        conv_transpose2d(g, w, stride=2, padding=1, output_padding=1)
+    ),
+    "`conv_transpose2d(g, w[..., ::-1, ::-1], stride=2, padding=1, output_padding=1)`": (
+        lambda g, w: conv_transpose2d(g, turned(w), stride=2, padding=1, output_padding=1)
+    ),
+}
+
+
+def _right_call() -> int:
+    """The place of the call that gives the input gradient."""
+    draw = random_operands(_SMALL, np.random.default_rng(0))
+    right = windows.grad_input(draw.grad_output, draw.weight, _SMALL)
+    given = [call(draw.grad_output, draw.weight) for call in _CALLS.values()]
+    (place,) = (k for k, grad in enumerate(given) if np.array_equal(grad, right))
+    return place
+
+
+_which_call = Choice(
+    key="input-which-call",
+    chapter=_CHAPTER,
+    level=2,
+    title="Which call?",
+    prompt=(
+        "The forward pass is `y = conv2d(x, w, stride=2, padding=1)` with x of 8×8 and a kernel "
+        "of 3×3. Which call gives the gradient of x?"
+    ),
+    options=tuple(_CALLS),
+    hints=(
+        "conv_transpose2d lays the kernel down. Does it have to be turned for that?",
+        "The padded image has 10 rows. How many of them do the windows cover?",
+    ),
+    compute=_right_call,
+    compute_mistakes=lambda: [
+        (
+            0,
+            "Nearly: it is 7×7. The windows leave one row and one column of the padded image "
+            "unread.",
+        ),
+        (
+            1,
+            "In the weight gradient stride and dilation change places. Here kernels are laid down "
+            "where the windows stood, a stride apart.",
+        ),
+        (
+            3,
+            "Laying down needs no turn. The kernel turns when you collect instead, and "
+            "conv_transpose2d does that for itself.",
+        ),
+    ],
+    explanation=(
+        "The same weight, stride and padding as in the forward pass, and the leftover as "
+        "output_padding."
+    ),
+    solution="answer = 2  # the forward pass' own arguments, and the leftover",
+)
+
+
+# ---- which mistake left these numbers ------------------------------------------------------
+
+# Each choice beside the mutant that computes it.
+_LEFT_BY = {
+    "`=` was written where `+=` belongs.": "col2im_assign",
+    "`grad_output` was turned by 180° first.": "dgrad_g_turned",
+    "Each cell was divided by the number of windows that read it.": "avg_fold",
+    "The kernel was turned by 180° before it was laid down.": "dgrad_no_flip",
+}
+
+
+def _crime() -> np.ndarray:
+    return _mutated("dgrad_no_flip", "B")
+
+
+def _culprit() -> int:
+    """The place of the mistake that leaves the grid in the prompt; all four leave others."""
+    given = [_mutated(name, "B") for name in _LEFT_BY.values()]
+    (place,) = (k for k, grad in enumerate(given) if np.array_equal(grad, _crime()))
+    return place
+
+
+_what_happened = Choice(
+    key="input-what-happened",
+    chapter=_CHAPTER,
+    level=2,
+    title="What happened here?",
+    prompt=(
+        "Somebody computes the input gradient of example B and gets the `grad_input` below. It is "
+        "wrong. Which mistake leaves these numbers?\n\n"
+        + written_out(
+            weight=example("B").arrays().weight[0, 0],
+            grad_output=example("B").arrays().grad_output[0, 0],
+            grad_input=_crime()[0, 0],
+        )
+    ),
+    options=tuple(_LEFT_BY),
+    hints=(
+        "A corner is read by one window, so it holds one product. In the upper right that is w[0, "
+        "2] = −1 times the 2 of grad_output. Here stands 0.",
+        "Where nothing meets, nothing can be overwritten or divided. So two of the four are out.",
+        "Cell (0, 1) is read by two windows. The first number of grad_output is a 1, the second a "
+        "0: which weight did the 1 meet?",
+    ),
+    compute=_culprit,
+    compute_mistakes=lambda: [
+        (0, "Then the corners would be right, for nothing meets there: −2 in the upper right."),
+        (1, "Then cell (0, 1) would be 2: the turned grad_output begins with 1 and 2."),
+        (2, "Then the corners would be right, and cells read by nine windows would hold ninths."),
+    ],
+    explanation=(
+        "The −1 in cell (0, 1) is the first number of grad_output times the weight −1 of the "
+        "kernel's last row. With the kernel as it is, the first window puts w[0, 1] = 0 there."
+    ),
+    solution="answer = 3  # the kernel was turned",
+)
+
+
+# ---- even counts ---------------------------------------------------------------------------
+
+_PAIRS = ((3, 2), (5, 3), (4, 2), (5, 2))  # kernel, stride
+
+
+def _counts(taps: int, stride: int) -> np.ndarray:
+    """How often the cells of a long row are read, away from its ends."""
+    row = ConvGeometry(C=1, H=1, W=60, O=1, KH=1, KW=taps, stride=(1, stride))
+    return np.bincount(row.cols.ravel(), minlength=row.W)[2 * taps : row.W - 2 * taps]
+
+
+def _even() -> int:
+    (place,) = (k for k, pair in enumerate(_PAIRS) if len(set(_counts(*pair))) == 1)
+    return place
+
+
+_checkerboard = Choice(
+    key="input-checkerboard",
+    chapter=_CHAPTER,
+    level=3,
+    title="No checkerboard",
+    prompt=(
+        "A transposed convolution makes a small map large. For which kernel and stride does every "
+        "cell away from the edge collect equally many products?"
+    ),
+    options=tuple(f"kernel {k}×{k}, stride {s}" for k, s in _PAIRS),
+    hints=(
+        "Take one row. Cell v is reached by tap j where v − j is a multiple of the stride.",
+        "So the taps of one cell lie a stride apart. For every v there should be equally many.",
+    ),
+    compute=_even,
+    compute_mistakes=lambda: [
+        (
+            place,
+            "Along a row some cells collect {} products and others {}.".format(
+                *sorted(set(_counts(*pair).tolist()))
+            ),
+        )
+        for place, pair in enumerate(_PAIRS)
+        if place != _even()
+    ],
+    explanation=(
+        "4 is a multiple of 2, so every cell finds 4/2 taps along each axis. Otherwise some cells "
+        "find one tap more than others, and the map gets a pattern of the stride's size."
+    ),
+    solution="answer = 2  # the stride divides the kernel",
+)
+
+
+# ---- write it ------------------------------------------------------------------------------
+
+
+def _input_trial(arguments: tuple[Any, ...], draw: Draw) -> Trial:
+    geometry, _, weight, g = draw
+    known = {"geometry": geometry, "target": "input", "weight": weight, "grad_output": g}
+    return Trial(arguments, windows.grad_input(g, weight, geometry), known)
+
+
+def _scatter_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    plain = next(geometries(rng))
+    steps: list[dict[str, Any]] = [{}, {"N": 3}, {"C": 2}, {"O": 3}]
+    for sizes in (*steps, *({"N": 2, "C": 3, "O": 4},) * 3):
+        draw = random_operands(replace(plain, **sizes), rng)
+        yield _input_trial((draw.grad_output, draw.weight), draw)
+
+
+_by_scatter = Function(
+    key="input-by-scatter",
+    chapter=_CHAPTER,
+    level=2,
+    title="Tap by tap",
+    prompt=(
+        "Write `grad_input(grad_output, weight)` with one loop over the taps: `grad_output` is "
+        "`(N, O, OH, OW)`, `weight` is `(O, C, KH, KW)`, the result `(N, C, OH + KH − 1, "
+        "OW + KW − 1)`. Stride, dilation and groups are 1, there is no padding."
+    ),
+    starter=(
+        "def grad_input(grad_output, weight):\n"
+        '    """grad_output (N,O,OH,OW), weight (O,C,KH,KW) → (N,C,H,W)"""\n'
+        "    ..."
+    ),
+    hints=(
+        "Tap (i, j) read the block of x that begins at row i, column j and is as large as "
+        "grad_output. That is where its products go back to.",
+        "Begin with `np.zeros`, and add to `grad[:, :, i : i + OH, j : j + OW]`.",
+        'What to add: `np.einsum("nopq,oc->ncpq", grad_output, weight[:, :, i, j])`. It sums over '
+        "the kernels o, all of which saw the cell.",
+    ),
+    trials=_scatter_trials,
+    solution=(
+        "def grad_input(grad_output, weight):\n"
+        "    N, _, OH, OW = grad_output.shape\n"
+        "    _, C, KH, KW = weight.shape\n"
+        "    grad = np.zeros((N, C, OH + KH - 1, OW + KW - 1))\n"
+        "    for i, j in np.ndindex(KH, KW):\n"
+        "        tap = weight[:, :, i, j]  # o c\n"
+        '        laid = np.einsum("nopq,oc->ncpq", grad_output, tap)\n'
+        "        grad[:, :, i : i + OH, j : j + OW] += laid\n"
+        "    return grad"
+    ),
+)
+
+
+def _one_group(geometry: ConvGeometry) -> bool:
+    return geometry.groups == 1
+
+
+def _gather_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng, only=_one_group):
+        draw = random_operands(geometry, rng)
+        yield _input_trial((draw.grad_output, draw.weight, geometry), draw)
+
+
+_by_gather = Function(
+    key="input-by-gather",
+    chapter=_CHAPTER,
+    level=3,
+    title="With zeros and one convolution",
+    prompt=(
+        "Write `grad_input(grad_output, weight, geometry)` by collecting: put zeros between the "
+        "cells of `grad_output`, turn the kernel, and call `conv2d` once. For any batch, channels, "
+        "stride, zero padding and dilation, and one group. The result has the shape "
+        "`geometry.x_shape`."
+    ),
+    starter=(
+        "def grad_input(grad_output, weight, geometry):\n"
+        '    """grad_output (N,O,OH,OW), weight (O,C,KH,KW) → geometry.x_shape"""\n'
+        "    ..."
+    ),
+    hints=(
+        "The spread array has `stride·(OH − 1) + 1 + leftover` rows, and "
+        "`spread[:, :, ::sh, ::sw] = grad_output` fills it.",
+        "conv2d sums over its input channels, and those are the kernels o now: exchange the first "
+        "two axes of the turned weight.",
+        "Pad by `span − 1` on every side, keep the dilation, and cut the image out of the result: "
+        "it begins at row top, column left of `geometry.padding`.",
+    ),
+    trials=_gather_trials,
+    solution=(
+        "def grad_input(grad_output, weight, geometry):\n"
+        "    N, O, OH, OW = grad_output.shape\n"
+        "    (sh, sw), (rows, cols) = geometry.stride, geometry.leftover\n"
+        "    size = sh * (OH - 1) + 1 + rows, sw * (OW - 1) + 1 + cols\n"
+        "    spread = np.zeros((N, O, *size))\n"
+        "    spread[:, :, ::sh, ::sw] = grad_output\n"
+        "    turned = weight[..., ::-1, ::-1].swapaxes(0, 1)  # c o i j\n"
+        "    border = geometry.span[0] - 1, geometry.span[1] - 1\n"
+        "    found = conv2d(spread, turned, None, 1, border, geometry.dilation)\n"
+        "    (top, _), (left, _) = geometry.padding\n"
+        "    return found[..., top : top + geometry.H, left : left + geometry.W]"
+    ),
+)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    _one_pixel,
+    _one_cell,
+    _how_many,
+    _stride_row,
+    _output_padding,
+    _which_call,
+    _what_happened,
+    _checkerboard,
+    _by_scatter,
+    _by_gather,
+)
