@@ -86,11 +86,13 @@ def overlap_add(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def scatter(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The same for the padded x: (N, C, H + top + bottom, W + left + right), border still on."""
-    grad_padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
+    """The same for the padded x: (N, C, *padded_size), the border still on."""
+    shape = *products.shape[:2], *geometry.padded_size
+    grad_padded = np.zeros(shape, products.dtype)
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         # within one tap no two products meet, so one strided += does them all
-        grad_padded[:, :, *reach(i, j, geometry)] += products[..., i, j]  # n c p q
+        rows, cols = reach(i, j, geometry)
+        grad_padded[:, :, rows, cols] += products[..., i, j]  # n c p q
     return grad_padded
 
 

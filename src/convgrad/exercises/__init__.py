@@ -27,11 +27,22 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
     weight-by-convolution  function  3      write grad_weight(grad_output, x, geometry): one conv2d
+
+Chapter *im2col: unfold + mm* (``chapter="im2col"``)
+
+    unfold-entry           number    1      example C: the number in row 5, column 2 of the columns
+    unfold-shape           grid      1      example D: [rows, columns] of the matrix of one image
+    unfold-fold-row        grid      2      fold(unfold(x)) of a row of seven cells, stride 2
+    unfold-digits          grid      2      kernel 1 10 100: which taps arrive in each cell?
+    unfold-which-product   choice    2      which product of G and U is the weight gradient?
+    unfold-grad-weight     function  2      write grad_weight(grad_output, columns, geometry)
+    unfold-blind-example   choice    3      which example lets a forgotten transpose pass?
+    unfold-fold            function  3      write fold(columns, geometry): any stride, padding
 """
 
 from __future__ import annotations
 
-from . import sliding_window, weight_gradient
+from . import im2col, sliding_window, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -49,7 +60,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient)
+    for module in (sliding_window, weight_gradient, im2col)
     for exercise in module.EXERCISES
 }
 
