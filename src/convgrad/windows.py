@@ -97,9 +97,9 @@ def scatter(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def reach(i: int, j: int, geometry: ConvGeometry) -> tuple[slice, slice]:
-    """The rows and columns of the padded x that tap (i, j) reads: one for each p, each q."""
+    """Rows and columns of the padded x that tap (i, j) reads, for each p, q."""
     (top, _), (left, _) = geometry.padding
-    h, v = geometry.source(0, 0, i, j)  # where it starts; from there on in steps of the stride
+    h, v = geometry.source(0, 0, i, j)  # from there in steps of the stride
     (sh, sw) = geometry.stride
     rows = slice(top + h, top + h + sh * geometry.OH, sh)
     cols = slice(left + v, left + v + sw * geometry.OW, sw)
@@ -115,15 +115,23 @@ def split_groups(array: np.ndarray, axis: int, geometry: ConvGeometry) -> np.nda
 # The letter k counts the groups: k o is an output channel, k c an input channel.
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias, (N, O, OH, OW)."""
     seen = split_groups(windows(x, geometry), 1, geometry)  # n k c p q i j
     kernels = split_groups(weight, 0, geometry)  # k o c i j
     y = np.einsum("nkcpqij,kocij->nkopq", seen, kernels)
     return y.reshape(geometry.output_shape)
 
 
-def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+def grad_weight(
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
     """∂L/∂weight, (O, C/G, KH, KW): the same sum with the weight left out."""
     seen = split_groups(windows(x, geometry), 1, geometry)  # n k c p q i j
     upstream = split_groups(grad_output, 1, geometry)  # n k o p q
@@ -136,8 +144,12 @@ def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeomet
     return overlap_add(products(grad_output, weight, geometry), geometry)
 
 
-def products(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Every product w·g, summed over the kernels: (N, C, OH, OW, KH, KW), one place per tap."""
+def products(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """Every product w·g, summed over the kernels: (N, C, OH, OW, KH, KW)."""
     upstream = split_groups(grad_output, 1, geometry)  # n k o p q
     kernels = split_groups(weight, 0, geometry)  # k o c i j
     by_group = np.einsum("nkopq,kocij->nkcpqij", upstream, kernels)

@@ -38,11 +38,22 @@ Chapter *im2col: unfold + mm* (``chapter="im2col"``)
     unfold-grad-weight     function  2      write grad_weight(grad_output, columns, geometry)
     unfold-blind-example   choice    3      which example lets a forgotten transpose pass?
     unfold-fold            function  3      write fold(columns, geometry): any stride, padding
+
+Chapter *Without loops: NumPy windows and einsum* (``chapter="without_loops"``)
+
+    views-address          number    1      6×7 float64: how many bytes before x[2, 3]?
+    views-shape            grid      1      example D: the shape n c p q i j of the view
+    views-strides          grid      2      example C: bytes of a step along p, q, i, j
+    views-shared           grid      2      view[0] *= 10 on windows of 1 2 3 4 5: view[2]?
+    views-letters          choice    2      which letters make the weight gradient?
+    views-forward          function  2      write forward(x, weight, stride) without a loop
+    views-copy             choice    3      which expression must copy?
+    views-backward         function  3      write grad_input(grad_output, weight, geometry)
 """
 
 from __future__ import annotations
 
-from . import im2col, sliding_window, weight_gradient
+from . import im2col, sliding_window, weight_gradient, without_loops
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -60,7 +71,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient, im2col)
+    for module in (sliding_window, weight_gradient, im2col, without_loops)
     for exercise in module.EXERCISES
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ... import im2col
 from ...examples import example
 from ...geometry import ConvGeometry
 from ...windows import windows
-from ..grids import Cell, Grid, Label, draw, tap, window
+from ..grids import Cell, Grid, Label, Piece, draw, tap, window
 from ..style import BookFigure
 
 __all__ = ["copies", "folded", "unfolded"]
@@ -29,16 +30,15 @@ def unfolded(p: int = 2, q: int = 0, i: int = 1, j: int = 2) -> BookFigure:
         (tap(geometry, i, j), [(r, k) for k in range(columns.shape[1])], f"tap ({i}, {j})"),
     ]
     words = [f"column {l}", f"row {r}"]
-    return draw(
-        *[
-            [
-                Grid(x[0, 0], "x", title=f"x, {what}", lit=cells, index=("h", "v"), cell=30),
-                Label("unfold", arrow=True),
-                Grid(columns, "x", title=f"U, {line}", lit=lit, index=("r", "l"), cell=SMALL),
-            ]
-            for (cells, lit, what), line in zip(pairs, words, strict=True)
+    rows: list[list[Piece]] = [
+        [
+            Grid(x[0, 0], "x", title=f"x, {what}", lit=cells, index=("h", "v"), cell=30),
+            Label("unfold", arrow=True),
+            Grid(columns, "x", title=f"U, {line}", lit=lit, index=("r", "l"), cell=SMALL),
         ]
-    )
+        for (cells, lit, what), line in zip(pairs, words, strict=True)
+    ]
+    return draw(*rows)
 
 
 def folded(h: int = 1, v: int = 2) -> BookFigure:
@@ -49,8 +49,8 @@ def folded(h: int = 1, v: int = 2) -> BookFigure:
     products = weight.reshape(1, -1).T @ grad_output.reshape(1, -1)  # r l
     grad_input = im2col.fold(products[None], geometry)
     places = copies(geometry, h, v)
-    shown = {"lit": places, "index": ("r", "l"), "cell": SMALL}
-    image = {"lit": [(h, v)], "index": ("h", "v"), "cell": 30}
+    shown: dict[str, Any] = {"lit": places, "index": ("r", "l"), "cell": SMALL}
+    image: dict[str, Any] = {"lit": [(h, v)], "index": ("h", "v"), "cell": 30}
     return draw(
         [
             Grid(x[0, 0], "x", title="x", **image),
