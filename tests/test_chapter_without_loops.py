@@ -46,7 +46,7 @@ def test_the_row_and_its_view():
 
 def test_the_picture_holds_these_numbers():
     words = pictures.one_row().words()
-    assert {"stored", "shown", "look at it as", "seven numbers", "nine"} <= set(words)
+    assert {"stored", "shown", "seen as", "seven numbers", "nine"} <= set(words)
     x = pictures.row_of_c()[0, 0, 0]
     assert x.size == 7 and windows(pictures.row_of_c(), pictures.ROW).size == 9
 

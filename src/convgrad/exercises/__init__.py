@@ -49,11 +49,22 @@ Chapter *Without loops: NumPy windows and einsum* (``chapter="without_loops"``)
     views-forward          function  2      write forward(x, weight, stride) without a loop
     views-copy             choice    3      which expression must copy?
     views-backward         function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *Memory and speed* (``chapter="memory_and_speed"``)
+
+    memory-factor          number    1      7×7, stride 2, 224×224: how many times the image?
+    memory-operations      number    1      example B: multiplications and additions
+    memory-bytes           grid      2      example B: bytes [at least, with columns] in float32
+    memory-which-waits     choice    2      which of four layers has the fewest operations a byte?
+    memory-block-rows      grid      2      2,000,000 bytes: [rows in a block, blocks an image]
+    memory-blocked-weight  function  2      write grad_weight(grad_output, x, kernel_size, rows)
+    memory-what-raises     choice    3      which change raises the operations per byte?
+    memory-blocked-input   function  3      write grad_input(grad_output, weight, geometry, rows)
 """
 
 from __future__ import annotations
 
-from . import im2col, sliding_window, weight_gradient, without_loops
+from . import im2col, memory_and_speed, sliding_window, weight_gradient, without_loops
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -71,7 +82,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient, im2col, without_loops)
+    for module in (sliding_window, weight_gradient, im2col, without_loops, memory_and_speed)
     for exercise in module.EXERCISES
 }
 

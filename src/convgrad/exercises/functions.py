@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import explain_difference, one_thing_more, random_geometry
-from ..checks.compare import NotNumbers, numbers
+from ..checks.compare import NotNumbers, numbers, same
 from ..geometry import ConvGeometry
 from .base import Exercise, Verdict
 
@@ -49,6 +49,8 @@ class Function(Exercise):
     ----------
     trials : callable
         ``trials(rng)`` yields the calls that the function must survive, from plain to rich.
+    slips : callable
+        ``slips(trial)`` gives wrong answers that only this exercise invites, each with a sentence.
 
     Examples
     --------
@@ -62,6 +64,9 @@ class Function(Exercise):
     kind: ClassVar[str] = "function"
 
     trials: Callable[[np.random.Generator], Iterator[Trial]] = field(kw_only=True, repr=False)
+    slips: Callable[[Trial], Iterable[tuple[np.ndarray, str]]] = field(
+        default=lambda trial: (), kw_only=True, repr=False
+    )
 
     def _judge(self, answer: Any) -> Verdict:
         if not callable(answer):
@@ -106,6 +111,9 @@ class Function(Exercise):
                 f"{on} your function returns an array of shape {array.shape}: needed is "
                 f"{needed.shape}, one row for each row of the map."
             )
+        for wrong, sentence in self.slips(trial):
+            if same(array, wrong) and not same(wrong, needed):
+                return f"{on}: {sentence}"
         # explanations speak of four axes; one image and one channel go in front of a plain map
         front = (1,) * (4 - needed.ndim)
         explanation = explain_difference(
