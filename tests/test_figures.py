@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from convgrad import ConvGeometry, example, loops
+from convgrad import IMPLEMENTATIONS, ConvGeometry, example, loops
 from convgrad.figures import cover, speed
 from convgrad.figures.grids import CELL, Grid, Label, Link, draw, tap, window, written
 from convgrad.figures.style import PALETTE, BookFigure, color, theme_css
@@ -287,3 +287,20 @@ def test_the_chart_knows_the_contestants_by_their_names():
     layers = pytest.importorskip("convgrad.bench.layers")
     known = {*layers.USUAL, layers.ONEDNN, layers.PLAIN}
     assert set(speed.CONTESTANTS) == known - {layers.ONEDNN}
+
+
+def test_the_ladder_has_a_mark_for_each_rung_that_was_measured():
+    backward = {"loops": 200.0, "windows": 2.0, "im2col": 1.5, "fast": 2.5, "torch": 1.0}
+    rungs = {who: {"times_torch": {"backward": times}} for who, times in backward.items()}
+    figure = speed.ladder({"layers": {"tiny": {"implementations": rungs}}})
+    drawn = {
+        line.get_label(): list(line.get_xdata())
+        for line in figure.axes[0].lines
+        if not line.get_label().startswith("_")
+    }
+    assert drawn == {who: [times] for who, times in backward.items() if who in speed.LADDER}
+    assert {"tiny", "loops", "windows", "100×"} <= set(figure.words())
+
+
+def test_the_ladder_knows_the_rungs_by_their_names():
+    assert set(speed.LADDER) < set(IMPLEMENTATIONS)

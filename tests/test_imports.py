@@ -51,6 +51,7 @@ KNOWS: dict[str, set[str]] = {
     "api": CORE,
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
+    "costs": {"geometry", "windows"},
     "examples": CORE,
     "scene": set(),
     "ledger": CORE,

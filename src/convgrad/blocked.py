@@ -52,9 +52,12 @@ class Part(NamedTuple):
 
 
 def forward(
-    x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int = 1
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+    threads: int = 1,
 ) -> np.ndarray:
-    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+    """The convolution without bias, (N, O, OH, OW), one block at a time."""
     if geometry.padding_mode != "zeros":
         x, geometry = pad(x, geometry), with_border(geometry)
     y = np.empty(geometry.output_shape, np.result_type(x, weight))
@@ -68,11 +71,12 @@ def forward(
         if len(there[0]) == 1:  # the rows of one image lie together
             np.matmul(kernels, seen, out=there.reshape(shape))
         else:
-            there[...] = np.matmul(kernels, seen, out=space.array("product", shape)).reshape(
-                there.shape
-            )
+            product = space.array("product", shape)
+            np.matmul(kernels, seen, out=product)
+            there[...] = product.reshape(there.shape)
 
-    run(write, list(blocks(geometry, part, slice(0, geometry.N), y.itemsize)), threads)
+    everywhere = blocks(geometry, part, slice(0, geometry.N), y.itemsize)
+    run(write, list(everywhere), threads)
     return y
 
 
@@ -131,11 +135,15 @@ def can_gather(geometry: ConvGeometry) -> bool:
 
 
 def scatter(
-    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+    threads: int,
 ) -> np.ndarray:
-    """grad_input as transposed kernels times g, every product added to the cell it came from."""
+    """grad_input: transposed kernels times g, every product added back."""
     grad = np.zeros(geometry.x_shape, np.result_type(grad_output, weight))
-    kernels = weight.reshape(geometry.groups, geometry.OG, *weight.shape[1:])  # k o c i j
+    split = geometry.groups, geometry.OG
+    kernels = weight.reshape(*split, *weight.shape[1:])  # k o c i j
     space = Workspace(grad.dtype)
 
     def add(piece: tuple[slice, Part]) -> None:
@@ -144,8 +152,9 @@ def scatter(
         mine = mine.reshape(*mine.shape[:2], -1).swapaxes(1, 2)  # k r o
         for block in blocks(geometry, part, images, grad.itemsize):
             upstream = output_rows(grad_output, block, part, geometry)  # k o l
-            product = space.array("product", (*mine.shape[:2], upstream.shape[2]))
-            np.matmul(mine, upstream, out=product)  # k r l
+            shape = *mine.shape[:2], upstream.shape[2]  # k r l
+            product = space.array("product", shape)
+            np.matmul(mine, upstream, out=product)
             add_back(product, block, part, grad, geometry)
 
     run(add, scattered(geometry, threads), threads)
@@ -156,23 +165,30 @@ def scatter(
 
 
 def columns(
-    x: np.ndarray, block: Block, part: Part, geometry: ConvGeometry, space: Workspace
+    x: np.ndarray,
+    block: Block,
+    part: Part,
+    geometry: ConvGeometry,
+    space: Workspace,
 ) -> np.ndarray:
-    """The windows of this block as columns, (groups, C/G·KH·KW, windows) of the part: k r l."""
-    patch = padded_rows(x[block.images, channels_of(part, geometry)], block, geometry, space)
+    """The windows of this block as columns of the part: k r l."""
+    images = x[block.images, channels_of(part, geometry)]
+    patch = padded_rows(images, block, geometry, space)
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
+    taps, places = (geometry.KH, geometry.KW), (size(block.rows), geometry.OW)
     n, c, h, v = patch.strides
     seen = as_strided(  # c i j n p q
         patch,
-        (patch.shape[1], geometry.KH, geometry.KW, len(patch), size(block.rows), geometry.OW),
+        (patch.shape[1], *taps, len(patch), *places),
         (c, dh * h, dw * v, n, sh * h, sw * v),
         writeable=False,
     )[:, part.taps]
     written = space.array("columns", seen.shape)
     np.copyto(written, seen)
-    channels, KH, KW, *places = seen.shape
+    channels, KH, KW, *_ = seen.shape
     groups = size(part.groups)
-    return written.reshape(groups, channels // groups * KH * KW, math.prod(places))
+    rows = channels // groups * KH * KW
+    return written.reshape(groups, rows, len(patch) * math.prod(places))
 
 
 def padded_rows(
@@ -237,22 +253,29 @@ def output_rows(
 # ---- who does what ---------------------------------------------------------------------------
 
 
-def blocks(geometry: ConvGeometry, part: Part, images: slice, itemsize: int) -> Iterator[Block]:
-    """The outputs of these images, in blocks of columns that are neither small nor large.
+def blocks(
+    geometry: ConvGeometry,
+    part: Part,
+    images: slice,
+    itemsize: int,
+) -> Iterator[Block]:
+    """The outputs of these images, in blocks of columns of a good size.
 
     Small images share a block, large ones are cut into rows.
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 10, SMALLEST), LARGEST)
-    rows = max(block // (_taps(part, geometry) * itemsize), LEAST) // geometry.OW
+    windows = max(block // (_taps(part, geometry) * itemsize), LEAST)
+    rows = windows // geometry.OW
     if rows >= geometry.OH:
-        together = even_slices(size(images), math.ceil(size(images) / (rows // geometry.OH)))
-        for some in together:
+        count = math.ceil(size(images) / (rows // geometry.OH))
+        for some in even_slices(size(images), count):
             here = slice(images.start + some.start, images.start + some.stop)
             yield Block(here, slice(0, geometry.OH))
     else:
+        count = math.ceil(geometry.OH / max(rows, 1))
         for n in range(images.start, images.stop):
-            for some in even_slices(geometry.OH, math.ceil(geometry.OH / max(rows, 1))):
+            for some in even_slices(geometry.OH, count):
                 yield Block(slice(n, n + 1), some)
 
 

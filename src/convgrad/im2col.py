@@ -110,36 +110,50 @@ def column_numbers(geometry: ConvGeometry) -> int:
 # Below, k counts the groups, r = (c, i, j) the rows of the columns and l = (p, q) the windows.
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias, (N, O, OH, OW): kernels times columns."""
     columns = split_groups(unfold(x, geometry), 1, geometry)  # n k r l
     y = _kernel_rows(weight, geometry) @ columns  # k o r · n k r l = n k o l
     return y.reshape(geometry.output_shape)
 
 
-def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂weight, (O, C/G, KH, KW): upstream gradient times columns, summed over the images."""
+def grad_weight(
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂weight, (O, C/G, KH, KW): g times columns, added over the images."""
     columns = split_groups(unfold(x, geometry), 1, geometry)  # n k r l
     upstream = _output_rows(grad_output, geometry)  # n k o l
     per_image = upstream @ columns.swapaxes(2, 3)  # n k o l · n k l r = n k o r
     return per_image.sum(axis=0).reshape(geometry.weight_shape)
 
 
-def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W): transposed kernels times upstream gradient, folded back."""
+def grad_input(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W): transposed kernels times g, folded back."""
     upstream = _output_rows(grad_output, geometry)  # n k o l
-    products = _kernel_rows(weight, geometry).swapaxes(1, 2) @ upstream  # k r o · n k o l = n k r l
+    kernels = _kernel_rows(weight, geometry).swapaxes(1, 2)  # k r o
+    products = kernels @ upstream  # k r o · n k o l = n k r l
     N, G, R, L = products.shape
     return fold(products.reshape(N, G * R, L), geometry)
 
 
 def _kernel_rows(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     """Every kernel as one row: (G, O/G, C/G·KH·KW), k o r."""
-    return weight.reshape(geometry.groups, geometry.OG, geometry.CG * geometry.KH * geometry.KW)
+    taps = geometry.CG * geometry.KH * geometry.KW
+    return weight.reshape(geometry.groups, geometry.OG, taps)
 
 
 def _output_rows(grad_output: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Every map of the upstream gradient as one row: (N, G, O/G, OH·OW), n k o l."""
+    """Every map of g as one row: (N, G, O/G, OH·OW), n k o l."""
     maps = split_groups(grad_output, 1, geometry)  # n k o p q
     return maps.reshape(*maps.shape[:3], geometry.OH * geometry.OW)
 

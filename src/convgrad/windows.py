@@ -86,18 +86,20 @@ def overlap_add(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
 
 
 def scatter(products: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The same for the padded x: (N, C, H + top + bottom, W + left + right), border still on."""
-    grad_padded = np.zeros((*products.shape[:2], *geometry.padded_size), products.dtype)
+    """The same for the padded x: (N, C, *padded_size), the border still on."""
+    shape = *products.shape[:2], *geometry.padded_size
+    grad_padded = np.zeros(shape, products.dtype)
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         # within one tap no two products meet, so one strided += does them all
-        grad_padded[:, :, *reach(i, j, geometry)] += products[..., i, j]  # n c p q
+        rows, cols = reach(i, j, geometry)
+        grad_padded[:, :, rows, cols] += products[..., i, j]  # n c p q
     return grad_padded
 
 
 def reach(i: int, j: int, geometry: ConvGeometry) -> tuple[slice, slice]:
-    """The rows and columns of the padded x that tap (i, j) reads: one for each p, each q."""
+    """Rows and columns of the padded x that tap (i, j) reads, for each p, q."""
     (top, _), (left, _) = geometry.padding
-    h, v = geometry.source(0, 0, i, j)  # where it starts; from there on in steps of the stride
+    h, v = geometry.source(0, 0, i, j)  # from there in steps of the stride
     (sh, sw) = geometry.stride
     rows = slice(top + h, top + h + sh * geometry.OH, sh)
     cols = slice(left + v, left + v + sw * geometry.OW, sw)
@@ -113,15 +115,23 @@ def split_groups(array: np.ndarray, axis: int, geometry: ConvGeometry) -> np.nda
 # The letter k counts the groups: k o is an output channel, k c an input channel.
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias: (N, C, H, W) and (O, C/G, KH, KW) to (N, O, OH, OW)."""
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias, (N, O, OH, OW)."""
     seen = split_groups(windows(x, geometry), 1, geometry)  # n k c p q i j
     kernels = split_groups(weight, 0, geometry)  # k o c i j
     y = np.einsum("nkcpqij,kocij->nkopq", seen, kernels)
     return y.reshape(geometry.output_shape)
 
 
-def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
+def grad_weight(
+    grad_output: np.ndarray,
+    x: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
     """∂L/∂weight, (O, C/G, KH, KW): the same sum with the weight left out."""
     seen = split_groups(windows(x, geometry), 1, geometry)  # n k c p q i j
     upstream = split_groups(grad_output, 1, geometry)  # n k o p q
@@ -134,8 +144,12 @@ def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeomet
     return overlap_add(products(grad_output, weight, geometry), geometry)
 
 
-def products(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """Every product w·g, summed over the kernels: (N, C, OH, OW, KH, KW), one place per tap."""
+def products(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """Every product w·g, summed over the kernels: (N, C, OH, OW, KH, KW)."""
     upstream = split_groups(grad_output, 1, geometry)  # n k o p q
     kernels = split_groups(weight, 0, geometry)  # k o c i j
     by_group = np.einsum("nkopq,kocij->nkcpqij", upstream, kernels)

@@ -79,17 +79,53 @@ Chapter *Bias, batch, and knowing you are right* (``chapter="bias_and_checks"``)
     bias-write             function  2      write grad_bias(grad_output)
     check-both-wrong       choice    3      which pair passes the adjoint test wrongly?
     check-by-steps         function  3      write slopes(loss, weight): finite differences
+
+Chapter *im2col: unfold + mm* (``chapter="im2col"``)
+
+    unfold-entry           number    1      example C: the number in row 5, column 2 of the columns
+    unfold-shape           grid      1      example D: [rows, columns] of the matrix of one image
+    unfold-fold-row        grid      2      fold(unfold(x)) of a row of seven cells, stride 2
+    unfold-digits          grid      2      kernel 1 10 100: which taps arrive in each cell?
+    unfold-which-product   choice    2      which product of G and U is the weight gradient?
+    unfold-grad-weight     function  2      write grad_weight(grad_output, columns, geometry)
+    unfold-blind-example   choice    3      which example lets a forgotten transpose pass?
+    unfold-fold            function  3      write fold(columns, geometry): any stride, padding
+
+Chapter *Without loops: NumPy windows and einsum* (``chapter="without_loops"``)
+
+    views-address          number    1      6×7 float64: how many bytes before x[2, 3]?
+    views-shape            grid      1      example D: the shape n c p q i j of the view
+    views-strides          grid      2      example C: bytes of a step along p, q, i, j
+    views-shared           grid      2      view[0] *= 10 on windows of 1 2 3 4 5: view[2]?
+    views-letters          choice    2      which letters make the weight gradient?
+    views-forward          function  2      write forward(x, weight, stride) without a loop
+    views-copy             choice    3      which expression must copy?
+    views-backward         function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *Memory and speed* (``chapter="memory_and_speed"``)
+
+    memory-factor          number    1      7×7, stride 2, 224×224: how many times the image?
+    memory-operations      number    1      example B: multiplications and additions
+    memory-bytes           grid      2      example B: bytes [at least, with columns] in float32
+    memory-which-waits     choice    2      which of four layers has the fewest operations a byte?
+    memory-block-rows      grid      2      2,000,000 bytes: [rows in a block, blocks an image]
+    memory-blocked-weight  function  2      write grad_weight(grad_output, x, kernel_size, rows)
+    memory-what-raises     choice    3      which change raises the operations per byte?
+    memory-blocked-input   function  3      write grad_input(grad_output, weight, geometry, rows)
 """
 
 from __future__ import annotations
 
 from . import (
     bias_and_checks,
+    im2col,
     input_gradient,
+    memory_and_speed,
     one_product,
     sliding_window,
     stride_padding_dilation,
     weight_gradient,
+    without_loops,
 )
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
@@ -115,6 +151,9 @@ _BANK: dict[str, Exercise] = {
         weight_gradient,
         input_gradient,
         bias_and_checks,
+        im2col,
+        without_loops,
+        memory_and_speed,
     )
     for exercise in module.EXERCISES
 }

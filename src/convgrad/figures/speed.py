@@ -1,12 +1,13 @@
-"""The chart of the page on speed, drawn from the figures that the benchmark kept."""
+"""The charts of speed, drawn from the figures that the benchmarks kept."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from .style import BookFigure, color
 
-__all__ = ["CONTESTANTS", "against_torch"]
+__all__ = ["CONTESTANTS", "LADDER", "against_torch", "ladder"]
 
 
 class Mark(NamedTuple):
@@ -24,12 +25,43 @@ CONTESTANTS = {
     "im2col": Mark("im2col", "grad_output", "s", False),
     "im2col as taught": Mark("im2col as taught", "kernel", "^"),
 }
+LADDER = {
+    "fast": CONTESTANTS["fast"],
+    "im2col": CONTESTANTS["im2col"],
+    "windows": Mark("windows", "kernel", "^"),
+    "loops": Mark("loops", "muted", "D"),
+}
 WIDTH, ROW, LEFT, RIGHT, TOP, BOTTOM = 520, 27, 190, 20, 70, 46
 
 
 def against_torch(record: dict[str, Any]) -> BookFigure:
     """Every layer a row, every contestant a mark: its time over PyTorch's, on a log scale."""
-    layers = record["layers"]
+    return _chart(
+        {
+            name: {who: row["times_torch"] for who, row in layer["contestants"].items()}
+            for name, layer in record["layers"].items()
+        },
+        CONTESTANTS,
+    )
+
+
+def ladder(record: dict[str, Any]) -> BookFigure:
+    """The same for the small layers of ``bench.rungs``: the backward pass of some rungs."""
+    return _chart(
+        {
+            name: {
+                who: row["times_torch"]["backward"]
+                for who, row in layer["implementations"].items()
+                if "times_torch" in row
+            }
+            for name, layer in record["layers"].items()
+        },
+        LADDER,
+    )
+
+
+def _chart(layers: Mapping[str, Mapping[str, float]], marks: Mapping[str, Mark]) -> BookFigure:
+    """One row a layer, and in it a mark for each of ``marks`` that has a figure there."""
     height = TOP + ROW * len(layers) + BOTTOM
     figure = BookFigure(WIDTH, height)
     ax = figure.add_axes(
@@ -41,12 +73,8 @@ def against_torch(record: dict[str, Any]) -> BookFigure:
     for row in range(len(layers)):
         ax.axhline(row, color=color("rule"), lw=0.8, zorder=0)
     ax.axvline(1, color=color("ink"), lw=1.4, zorder=1)
-    for who, mark in CONTESTANTS.items():
-        found = [
-            (layer["contestants"][who]["times_torch"], row)
-            for row, layer in enumerate(layers.values())
-            if who in layer["contestants"]
-        ]
+    for who, mark in marks.items():
+        found = [(times[who], row) for row, times in enumerate(layers.values()) if who in times]
         if found:
             times, rows = zip(*found, strict=True)
             fill = color(mark.role) if mark.filled else color("paper")
@@ -69,7 +97,9 @@ def against_torch(record: dict[str, Any]) -> BookFigure:
 
 def _axes(ax: Any, names: list[str]) -> None:
     least, most = ax.get_xlim()
-    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if least <= t <= most]
+    tens = (0.01, 0.1, 1, 10, 100, 1000)
+    every = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if most / least < 150 else tens
+    ticks = [tick for tick in every if least <= tick <= most]
     ax.set_xticks(ticks, [f"{tick:g}×" for tick in ticks])
     ax.minorticks_off()
     ax.set_yticks(range(len(names)), names)
