@@ -87,12 +87,14 @@ def block_diagonal(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     return dense
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias, block by block: (N, C, H, W) to (N, O, OH, OW).
-
-    What lies off the diagonal is skipped rather than multiplied by zero: it is most of the
-    work, and zero times an infinity of another group would be nan.
-    """
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias, (N, O, OH, OW), block by block."""
+    # What lies off the diagonal is skipped, not multiplied by zero: it is most
+    # of the work, and zero times an infinity of another group would be nan.
     block = _one_block(geometry)
     y = np.empty(geometry.output_shape, np.result_type(x, weight))
     for o, c in blocks(geometry):
@@ -100,8 +102,12 @@ def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.nda
     return y
 
 
-def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W), block by block: a group's gradient stays in the group."""
+def grad_input(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W), block by block: it stays in the group."""
     block = _one_block(geometry)
     grad = np.empty(geometry.x_shape, np.result_type(grad_output, weight))
     for o, c in blocks(geometry):

@@ -27,11 +27,22 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
     weight-by-convolution  function  3      write grad_weight(grad_output, x, geometry): one conv2d
+
+Chapter *Grouped and depthwise convolution* (``chapter="grouped"``)
+
+    grouped-channel        number    1      example E: which channel lies under weight[2,5]?
+    grouped-weights        number    1      8 channels, 12 kernels 3×3, 4 groups: how many weights?
+    grouped-corner         number    2      example D: the number at grad_input[0,1,0,0]
+    grouped-multiplier     grid      2      depthwise, three kernels a channel: six gradients
+    grouped-what-differs   choice    2      dense with zeros: which result has other numbers?
+    grouped-which-sizes    choice    2      which layer shows channels dealt out like cards?
+    grouped-forward        function  2      write forward(x, weight, groups): conv2d a group
+    grouped-grad-input     function  3      write grad_input(grad_output, weight, geometry)
 """
 
 from __future__ import annotations
 
-from . import sliding_window, weight_gradient
+from . import grouped, sliding_window, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -49,7 +60,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient)
+    for module in (sliding_window, weight_gradient, grouped)
     for exercise in module.EXERCISES
 }
 
