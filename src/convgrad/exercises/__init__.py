@@ -38,11 +38,20 @@ Chapter *Grouped and depthwise convolution* (``chapter="grouped"``)
     grouped-which-sizes    choice    2      which layer shows channels dealt out like cards?
     grouped-forward        function  2      write forward(x, weight, groups): conv2d a group
     grouped-grad-input     function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gradient"``)
+
+    onecall-where          number    1      example D: where stands x[1,3] on the axis of N·G?
+    onecall-shape          grid      1      5 images, 12 channels, 3 groups: the image's shape
+    onecall-table          grid      2      eight maps: which stands where after the transpose?
+    onecall-when-harmless  choice    2      on which layer does the reshape alone do no harm?
+    onecall-one-image      function  2      write grad_weight(grad_output, x, groups), N = 1
+    onecall-any            function  3      write grad_weight(grad_output, x, geometry): one call
 """
 
 from __future__ import annotations
 
-from . import grouped, sliding_window, weight_gradient
+from . import grouped, grouped_weight_gradient, sliding_window, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -60,7 +69,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient, grouped)
+    for module in (sliding_window, weight_gradient, grouped, grouped_weight_gradient)
     for exercise in module.EXERCISES
 }
 
