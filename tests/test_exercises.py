@@ -62,7 +62,7 @@ def test_keys_are_those_the_docstring_lists():
 @pytest.mark.parametrize("chapter", dict.fromkeys(exercise.chapter for exercise in ALL))
 def test_every_chapter_has_all_levels_and_kinds(chapter):
     some = all_exercises(chapter)
-    assert len(some) >= 8
+    assert len(some) >= 6
     assert {exercise.level for exercise in some} == {1, 2, 3}
     assert {exercise.kind for exercise in some} == {"number", "grid", "choice", "function"}
     assert all(exercise.chapter == chapter for exercise in some)

@@ -352,11 +352,11 @@ class ConvGeometry:
         return _read_only(_image_index(np.arange(-left, self.W + right), self.W, self.padding_mode))
 
     def group_of(self, o: Any) -> Any:
-        """The group that output channel ``o`` belongs to."""
+        """The group that output channel o belongs to."""
         return o // self.OG
 
     def channel(self, o: Any, c: Any) -> Any:
-        """The channel of x behind channel ``c`` of kernel ``o`` (``c`` counts in its group)."""
+        """The channel of x behind channel c of kernel o; c counts in its group."""
         return self.group_of(o) * self.CG + c
 
     # ---- arrays that must fit ------------------------------------------------------------

@@ -87,12 +87,14 @@ def block_diagonal(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
     return dense
 
 
-def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """The convolution without bias, block by block: (N, C, H, W) to (N, O, OH, OW).
-
-    What lies off the diagonal is skipped rather than multiplied by zero: it is most of the
-    work, and zero times an infinity of another group would be nan.
-    """
+def forward(
+    x: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """The convolution without bias, (N, O, OH, OW), block by block."""
+    # What lies off the diagonal is skipped, not multiplied by zero: it is most
+    # of the work, and zero times an infinity of another group would be nan.
     block = _one_block(geometry)
     y = np.empty(geometry.output_shape, np.result_type(x, weight))
     for o, c in blocks(geometry):
@@ -100,8 +102,12 @@ def forward(x: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.nda
     return y
 
 
-def grad_input(grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W), block by block: a group's gradient stays in the group."""
+def grad_input(
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+) -> np.ndarray:
+    """∂L/∂x, (N, C, H, W), block by block: it stays in the group."""
     block = _one_block(geometry)
     grad = np.empty(geometry.x_shape, np.result_type(grad_output, weight))
     for o, c in blocks(geometry):
@@ -117,38 +123,15 @@ def grad_weight(grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry) 
 def grad_weight_per_image(
     grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry
 ) -> np.ndarray:
-    """Every image's own share of grad_weight, by one convolution.
-
-    The "batch × groups" trick in its general form: all images side by side as the channels of
-    a single one with N·G groups, so that nothing is summed over n.
-
-    Parameters
-    ----------
-    grad_output : ndarray, (N, O, OH, OW)
-    x : ndarray, (N, C, H, W)
-    geometry : ConvGeometry
-
-    Returns
-    -------
-    shares : ndarray, (N, O, C/groups, KH, KW)
-        In the common dtype of both.
-
-    Examples
-    --------
-    >>> from convgrad import example
-    >>> x, weight, bias, g = example("D").arrays()
-    >>> shares = grad_weight_per_image(g, x, example("D").geometry)
-    >>> bool((shares.sum(axis=0) == grad_weight(g, x, example("D").geometry)).all())
-    True
-    """
-    N = geometry.N
-    if N == 0:
-        return np.zeros((0, *geometry.weight_shape), np.result_type(grad_output, x))
-    side_by_side = _side_by_side(geometry)
-    images = x.reshape(side_by_side.x_shape)  # 1 (n c) h v
-    upstream = grad_output.reshape(side_by_side.output_shape)  # 1 (n o) p q
-    shares = correlate.grad_weight(upstream, images, side_by_side)  # (n o) c i j
-    return shares.reshape(N, *geometry.weight_shape)  # n o c i j
+    """Every image's own share of grad_weight, (N, O, C/G, KH, KW)."""
+    shape = geometry.N, *geometry.weight_shape
+    if geometry.N == 0:
+        return np.zeros(shape, np.result_type(grad_output, x))
+    row = _side_by_side(geometry)
+    images = x.reshape(row.x_shape)  # 1 (n c) h v
+    upstream = grad_output.reshape(row.output_shape)  # 1 (n o) p q
+    shares = correlate.grad_weight(upstream, images, row)  # (n o) c i j
+    return shares.reshape(shape)  # n o c i j
 
 
 def per_sample_weight_gradients(
@@ -249,9 +232,10 @@ def working_set(geometry: ConvGeometry) -> WorkingSet:
 
 
 def _side_by_side(geometry: ConvGeometry) -> ConvGeometry:
-    """All images as the channels of one, every image a group (or several) of its own."""
+    """All images as the channels of one, each with groups of its own."""
     N, C, O = geometry.N, geometry.C, geometry.O
-    return replace(geometry, N=1, C=N * C, O=N * O, groups=N * geometry.groups)
+    groups = N * geometry.groups
+    return replace(geometry, N=1, C=N * C, O=N * O, groups=groups)
 
 
 def _one_block(geometry: ConvGeometry) -> ConvGeometry:

@@ -112,12 +112,34 @@ Chapter *Memory and speed* (``chapter="memory_and_speed"``)
     memory-blocked-weight  function  2      write grad_weight(grad_output, x, kernel_size, rows)
     memory-what-raises     choice    3      which change raises the operations per byte?
     memory-blocked-input   function  3      write grad_input(grad_output, weight, geometry, rows)
+
+Chapter *Grouped and depthwise convolution* (``chapter="grouped"``)
+
+    grouped-channel        number    1      example E: which channel lies under weight[2,5]?
+    grouped-weights        number    1      8 channels, 12 kernels 3×3, 4 groups: how many weights?
+    grouped-corner         number    2      example D: the number at grad_input[0,1,0,0]
+    grouped-multiplier     grid      2      depthwise, three kernels a channel: six gradients
+    grouped-what-differs   choice    2      dense with zeros: which result has other numbers?
+    grouped-which-sizes    choice    2      which layer shows channels dealt out like cards?
+    grouped-forward        function  2      write forward(x, weight, groups): conv2d a group
+    grouped-grad-input     function  3      write grad_input(grad_output, weight, geometry)
+
+Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gradient"``)
+
+    onecall-where          number    1      example D: where stands x[1,3] on the axis of N·G?
+    onecall-shape          grid      1      5 images, 12 channels, 3 groups: the image's shape
+    onecall-table          grid      2      eight maps: which stands where after the transpose?
+    onecall-when-harmless  choice    2      on which layer does the reshape alone do no harm?
+    onecall-one-image      function  2      write grad_weight(grad_output, x, groups), N = 1
+    onecall-any            function  3      write grad_weight(grad_output, x, geometry): one call
 """
 
 from __future__ import annotations
 
 from . import (
     bias_and_checks,
+    grouped,
+    grouped_weight_gradient,
     im2col,
     input_gradient,
     memory_and_speed,
@@ -154,6 +176,8 @@ _BANK: dict[str, Exercise] = {
         im2col,
         without_loops,
         memory_and_speed,
+        grouped,
+        grouped_weight_gradient,
     )
     for exercise in module.EXERCISES
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import windows
-from ..checks import Draw, random_operands
+from ..checks import Draw, random_geometry, random_operands
 from ..examples import example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
@@ -508,8 +508,14 @@ def _one_group(geometry: ConvGeometry) -> bool:
     return geometry.groups == 1
 
 
+def _needs_the_crop(geometry: ConvGeometry) -> bool:
+    return _one_group(geometry) and max(geometry.surplus) > 0
+
+
 def _convolution_trials(rng: np.random.Generator) -> Iterator[Trial]:
-    for geometry in geometries(rng, only=_one_group):
+    # the draws may leave nothing over, and then a missing crop would pass
+    cropped = random_geometry(rng, _needs_the_crop, padding_modes=("zeros",))
+    for geometry in (*geometries(rng, only=_one_group), cropped):
         draw = random_operands(geometry, rng)
         yield _weight_trial((draw.grad_output, draw.x, geometry), draw)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import numpy as np
@@ -15,10 +16,13 @@ __all__ = ["blocks_fallback", "code_lines"]
 MOST_ROWS, MOST_COLUMNS = 30, 26  # of a drawing that can still be read
 
 
-def blocks_fallback(geometry: ConvGeometry, shares: np.ndarray, per_image: bool) -> str:
+def blocks_fallback(
+    geometry: ConvGeometry, shares: np.ndarray, per_image: bool, at_end: bool = False
+) -> str:
     """The block-diagonal gradient and the sum of one of its numbers, as HTML with an SVG.
 
     shares : (N, O, C/G, KH, KW), the gradient of each image.
+    at_end : whether the live widget begins with its last step, and so needs more room.
     """
     g = geometry
     whole = shares.sum(axis=0)  # o c i j
@@ -40,9 +44,9 @@ def blocks_fallback(geometry: ConvGeometry, shares: np.ndarray, per_image: bool)
         f'<b class="result">{number(float(whole[0, 0, 0, 0]))}</b>, the shares of {g.N} '
         f"image{'s' * (g.N != 1)}"
     )
+    wide, narrow = (live_height(g, narrow=narrow, at_end=at_end) for narrow in (False, True))
     return (
-        f'<figure class="cg-fallback" style="--wide:{live_height(g, narrow=False)}px;'
-        f'--narrow:{live_height(g, narrow=True)}px">'
+        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
         f"{style()}{drawing([block], f'Grids of numbers for {words}')}"
         f"<figcaption>{escape(words)}</figcaption>"
         f'<pre style="font-size:13px;white-space:pre-wrap">{escape(code)}</pre>'
@@ -74,14 +78,29 @@ def code_lines(geometry: ConvGeometry, per_image: bool) -> list[str]:
     return [*lines, f"grad_weight = {shares}.sum(1).transpose(0, 1)"]
 
 
-def live_height(geometry: ConvGeometry, *, narrow: bool) -> int:
-    """About how tall the live widget is before its first step, so that the page keeps still.
+def live_height(geometry: ConvGeometry, *, narrow: bool, at_end: bool) -> int:
+    """About how tall the live widget is when it begins, so that the page keeps still.
 
     The numbers are those of group_blocks.css; a browser test holds the two together.
     """
     g = geometry
     tile, title, cell = (32, 46, 26) if narrow else (38, 26, 28)
-    tables = 34 + 14 + 2 * (title + g.N * tile)
-    bench = max(216, g.H * cell + 58)
+    width = 327 if narrow else 688
+    room = width // (tile + 1)  # tiles in a line
+    # of each table its rows, its columns, and how many of these a line must not part;
+    # of each grid of numbers below them its rows and columns
+    if at_end:
+        grids = [(g.KH, g.KW)] * (g.N + 1)
+        tables = [(g.CG, g.N * g.groups, g.groups), (1, g.N * g.O, g.O), (g.O, g.C, g.C)]
+    else:
+        grids = [(g.H, g.W)]
+        tables = [(g.N, g.C, g.C), (g.N, g.O, g.O)]
+    height = 34 + 14 * (len(tables) - 1)
+    for rows, columns, lap in tables:
+        together = columns if columns <= room else max(1, room // lap) * lap
+        lines = math.ceil(columns / together)
+        height += title + lines * rows * tile + 8 * (lines - 1)
+    lines = math.ceil(sum(columns * cell + 60 for _, columns in grids) / width)
+    bench = max(216, lines * (grids[0][0] * cell + 46) + 12)
     code = 19 + 19.5 * len(code_lines(g, False)) * (1.75 if narrow else 1)
-    return round((354 if narrow else 238) + tables + bench + code)
+    return round((354 if narrow else 238) + height + bench + code)

@@ -133,4 +133,5 @@ class GroupBlocks(PlayedWidget):
         return shares.reshape(N, *g.weight_shape)  # n o c i j
 
     def _draw_fallback(self) -> str:
-        return blocks_fallback(self.geometry, self.per_image_gradients, self.per_image)
+        at_end = self.step == self.steps and not self.per_image
+        return blocks_fallback(self.geometry, self.per_image_gradients, self.per_image, at_end)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,15 @@ from ...examples import EXAMPLES
 from ...geometry import ConvGeometry
 from ..grids import Grid, Label, Piece
 
-__all__ = ["backward_of", "forward_of", "small", "spaced", "tap_on_pixel"]
+__all__ = [
+    "backward_of",
+    "dealt_to",
+    "forward_of",
+    "meetings",
+    "small",
+    "spaced",
+    "tap_on_pixel",
+]
 
 
 def forward_of(
@@ -32,6 +42,28 @@ def tap_on_pixel(geometry: ConvGeometry, p: int, q: int) -> tuple[int, int]:
     """The tap that lies on the one pixel of a 1×1 map when the window stands at (p, q)."""
     taps = product(range(geometry.KH), range(geometry.KW))
     return next(t for t in taps if geometry.cell(*geometry.source(p, q, *t)) is not None)
+
+
+def meetings(
+    geometry: ConvGeometry,
+    channel: Callable[[int, int], int] | None = None,
+    **options: Any,
+) -> Grid:
+    """Which channels of x each kernel reads, and which plane c of the kernel lies on them.
+
+    channel : the channel under plane c of kernel o, where it is not that of the geometry.
+    """
+    channel = channel or geometry.channel
+    planes = [[""] * geometry.C for _ in range(geometry.O)]
+    for o, c in product(range(geometry.O), range(geometry.CG)):
+        planes[o][channel(o, c)] = f"c = {c}"
+    lit = [(o, k) for o, k in product(range(geometry.O), range(geometry.C)) if planes[o][k]]
+    return Grid(planes, "kernel", lit=lit, index=("o", "x"), cell=40, **options)
+
+
+def dealt_to(geometry: ConvGeometry, o: int, c: int) -> int:
+    """The channel under plane c of kernel o, were the channels dealt to the groups like cards."""
+    return c * geometry.groups + geometry.group_of(o)
 
 
 def small(index: int) -> str:

@@ -14,7 +14,7 @@ from ...geometry import ConvGeometry
 from ...windows import forward as fast_forward
 from ..grids import Grid, Label, draw, window, written
 from ..style import BookFigure, color
-from .shared import forward_of, small, spaced, tap_on_pixel
+from .shared import forward_of, meetings, small, spaced, tap_on_pixel
 
 __all__ = ["blocks", "four_windows", "index_map", "one_window", "tracker_responses"]
 
@@ -65,24 +65,8 @@ def index_map() -> BookFigure:
 
 def blocks(letter: str = "D") -> BookFigure:
     """Which channels of x each kernel reads, and which plane c of the kernel lies on them."""
-    geometry = example(letter).geometry
-    planes = [[""] * geometry.C for _ in range(geometry.O)]
-    for o, c in product(range(geometry.O), range(geometry.CG)):
-        planes[o][geometry.channel(o, c)] = f"c = {c}"
-    lit = [(o, k) for o, k in product(range(geometry.O), range(geometry.C)) if planes[o][k]]
-    return draw(
-        Label("kernel o"),
-        Grid(
-            planes,
-            "kernel",
-            lit=lit,
-            index=("o", "x"),
-            cell=40,
-            title="w[o, c]",
-            caption="across: channel of x",
-        ),
-        Label("        "),
-    )
+    table = meetings(example(letter).geometry, title="w[o, c]", caption="across: channel of x")
+    return draw(Label("kernel o"), table, Label("        "))
 
 
 def four_windows() -> BookFigure:
