@@ -291,6 +291,39 @@ def test_blocks_copy_the_lines_that_they_show(node: Any) -> None:
     assert wrong > 5, "leaving the transpose out has to matter"
 
 
+def test_gradient_views_copy_the_view_that_is_shown(node: Any) -> None:
+    widgets = pytest.importorskip("convgrad.widgets")
+    rng = np.random.default_rng(5)
+    made = [
+        widgets.GradientViews(
+            *arrays_of(g, rng),
+            view=view,
+            image=g.N - 1,
+            kernel=g.O - 1,
+            channel=g.CG - 1,
+            **conv_of(g),
+        )
+        for g in of_size(24)
+        for view in ("kernels", "scatter-gather", "convolution", "batch")
+    ]
+    for views, program in zip(made, of_widgets(node, made), strict=True):
+        names, printed = execute(program)
+        if views.view == "scatter-gather":
+            right, got = views.grad_input, names["x"].grad
+        elif views.view == "convolution":
+            right = views.image_shares[views.image, views.kernel, views.channel]
+            got = names["share"][0, 0]
+            assert f"grad_weight[{views.kernel}, {views.channel}]" in program
+        else:
+            kernels = views.view == "kernels"
+            right = views.kernel_shares if kernels else views.image_shares
+            got = torch.stack(names["shares"])
+            whole = views.grad_input if kernels else views.grad_weight
+            last = printed.strip().rpartition("grad_input " if kernels else "grad_weight ")[2]
+            assert last == f"{torch.tensor(whole)}", program
+        np.testing.assert_array_equal(got.numpy(), right, err_msg=program)
+
+
 def test_the_explorer_copies_a_layer_with_its_sizes_and_counts(node: Any) -> None:
     widgets = pytest.importorskip("convgrad.widgets")
     made = [

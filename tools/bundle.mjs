@@ -25,6 +25,7 @@ const ENTRIES = [
   "unfold_matrix",
   "group_blocks",
   "break_the_gradient",
+  "gradient_views",
   "tools",
   "loader",
 ];

@@ -81,6 +81,7 @@ KINDS = {
     "BreakTheGradient": lambda: widgets.BreakTheGradient(example("B")),
     "ContributionPlayer": lambda: ContributionPlayer(example("B")),
     "GeometryExplorer": lambda: widgets.GeometryExplorer(example("C")),
+    "GradientViews": lambda: widgets.GradientViews(example("D")),
     "GroupBlocks": lambda: widgets.GroupBlocks(example("D")),
     "Predict": lambda: Predict("What is $2 + 3$?", 5),
     "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .break_the_gradient import BreakTheGradient
     from .contribution_player import ContributionPlayer
     from .geometry_explorer import GeometryExplorer
+    from .gradient_views import GradientViews
     from .group_blocks import GroupBlocks
     from .predict import Predict
     from .sliding_window import SlidingWindow
@@ -24,6 +25,7 @@ __all__ = [
     "BreakTheGradient",
     "ContributionPlayer",
     "GeometryExplorer",
+    "GradientViews",
     "GroupBlocks",
     "Predict",
     "SlidingWindow",
@@ -35,6 +37,7 @@ _HOMES = {
     "BreakTheGradient": "break_the_gradient",
     "ContributionPlayer": "contribution_player",
     "GeometryExplorer": "geometry_explorer",
+    "GradientViews": "gradient_views",
     "GroupBlocks": "group_blocks",
     "Predict": "predict",
     "SlidingWindow": "sliding_window",

@@ -2,6 +2,7 @@
 // An array as a table of numbers or, where that is too large, as a grey picture: one slice of it,
 // a list to choose another, outlines, and word of what is pointed at.
 
+import { annotate } from "./corners.js";
 import { attribute, fill, h } from "./dom.js";
 import { Grid } from "./grid.js";
 import { sliceName } from "./overview.js";
@@ -35,8 +36,6 @@ export class Sheet {
     );
     this.frame = h("div", { class: "cg-frame", hidden: true });
     this.peak = h("div", { class: "cg-peak", hidden: true });
-    /** @type {Map<string, string>} what is written into the corners of cells now */
-    this.corners = new Map();
     this.el = h(
       "div",
       { class: `cg-panel cg-of-${key}` },
@@ -131,11 +130,6 @@ export class Sheet {
 
   /** Small words in the corners of exactly these cells. @param {Map<string, string>} corners  by "row,col" */
   annotate(corners) {
-    for (const [key, { el }] of this.grid.cells) {
-      const text = corners.get(key);
-      if (text) attribute(el, "data-corner", text);
-      else if (this.corners.has(key)) el.removeAttribute("data-corner");
-    }
-    this.corners = corners;
+    annotate(this.grid, corners);
   }
 }

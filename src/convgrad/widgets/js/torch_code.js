@@ -153,6 +153,53 @@ export const program = (get, ...show) =>
     show: /** @type {Shown[]} */ (show),
   });
 
+// ---- GradientViews -----------------------------------------------------------------------------
+
+/** The program for the view that is shown. @param {(name: string) => any} get */
+export function viewsCode(get) {
+  const view = get("view");
+  if (view === "scatter-gather") return program(get, "grad_input");
+  const { geometry: spec, x, weight, grad_output } = Object.fromEntries(["geometry", "x", "weight", "grad_output"].map((name) => [name, get(name)]));
+  if (view === "convolution") return searchCode(spec, { x, g: grad_output }, get);
+  const kernels = view === "kernels";
+  const [what, count, slice] = kernels ? ["kernel", spec.O, "[:, k]"] : ["image", spec.N, "[k]"];
+  const [leaf, grad] = kernels ? ["x", "grad_input"] : ["weight", "grad_weight"];
+  return [
+    ...beginning([x, weight, grad_output]),
+    tensor("x", x, kernels),
+    tensor("weight", weight, !kernels),
+    tensor("grad_output", grad_output),
+    "",
+    ...convolve(spec),
+    "shares = []",
+    `for k in range(${count}):  # each ${what} alone`,
+    "    alone = torch.zeros_like(grad_output)",
+    `    alone${slice} = grad_output${slice}`,
+    `    shares += torch.autograd.grad(y, ${leaf}, alone, retain_graph=True)`,
+    "for k, share in enumerate(shares):",
+    `    print("${what}", k, share)`,
+    `print("${grad}", sum(shares))`,
+    "",
+  ].join("\n");
+}
+
+/** One map of x searched with one of g. @param {Spec} spec @param {Record<string, Tensor>} arrays @param {(name: string) => any} get */
+function searchCode(spec, arrays, get) {
+  const { C, O, N, KH, KW, groups } = spec;
+  const most = { image: N, kernel: O, channel: C / groups };
+  const [n, o, c] = Object.entries(most).map(([name, count]) => Math.max(0, Math.min(get(name), count - 1)));
+  const channel = Math.floor((o * groups) / O) * most.channel + c;
+  const { source, lines, words } = windows({ ...spec, stride: spec.dilation, dilation: spec.stride });
+  const operands = [`${source}[${n}:${n + 1}, ${channel}:${channel + 1}]`, `g[${n}:${n + 1}, ${o}:${o + 1}]`, ...words];
+  return script(arrays, [
+    ...lines,
+    "# stride and dilation have changed places",
+    `taps = F.conv2d(${operands.join(", ")})`,
+    `share = taps[:, :, :${KH}, :${KW}]  # the crop`,
+    `print(share)  # image ${n}'s share of grad_weight[${o}, ${c}]`,
+  ]);
+}
+
 // ---- a layer, for its sizes alone ------------------------------------------------------------
 
 /**
