@@ -60,20 +60,17 @@ export const tinted = (pieces) =>
 /**
  * Names a widget as no other on the page: the second player from the top is number 2, whichever of
  * them was started first.
- * @template {HTMLElement} E
- * @param {E} root
+ * @param {HTMLElement} root
  * @param {string} stem
  */
 export function named(root, stem) {
-  root.dataset.stem = stem;
-  root.setAttribute("aria-label", stem);
+  root.dataset.stem = root.ariaLabel = stem;
   queueMicrotask(() => {
     // by now it is in the page
     document.querySelectorAll(`[data-stem="${stem}"]`).forEach((each, k) => {
-      each.setAttribute("aria-label", k ? `${stem} ${k + 1}` : stem);
+      each.ariaLabel = k ? `${stem} ${k + 1}` : stem;
     });
   });
-  return root;
 }
 
 let serial = 0;
