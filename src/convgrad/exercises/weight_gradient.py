@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import windows
-from ..checks import Draw, random_operands
+from ..checks import Draw, random_geometry, random_operands
 from ..examples import example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
@@ -508,10 +508,18 @@ def _one_group(geometry: ConvGeometry) -> bool:
     return geometry.groups == 1
 
 
+def _needs_crop(geometry: ConvGeometry) -> bool:
+    return _one_group(geometry) and geometry.surplus != (0, 0)
+
+
 def _convolution_trials(rng: np.random.Generator) -> Iterator[Trial]:
     for geometry in geometries(rng, only=_one_group):
         draw = random_operands(geometry, rng)
         yield _weight_trial((draw.grad_output, draw.x, geometry), draw)
+    # one with taps too many, which the sizes above need not have
+    crop = random_geometry(rng, _needs_crop, padding_modes=("zeros",))
+    draw = random_operands(crop, rng)
+    yield _weight_trial((draw.grad_output, draw.x, crop), draw)
 
 
 _by_convolution = Function(
