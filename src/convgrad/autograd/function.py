@@ -51,7 +51,8 @@ def conv2d(
     implementation : str, default "aten"
         How the gradients are computed: "aten" (PyTorch's own), "unfold", "correlate", or "numpy".
     rule : callable, optional
-        What to put in place of the exact gradient, see :mod:`convgrad.autograd.rules`.
+        What to put in place of the exact gradient: :func:`~convgrad.autograd.sign` and the like, or
+        a function of your own.
 
     Returns
     -------

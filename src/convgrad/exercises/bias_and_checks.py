@@ -391,12 +391,12 @@ _check_both = Choice(
 
 def _bias_trials(rng: np.random.Generator) -> Iterator[Trial]:
     plain = next(geometries(rng))
-    one = replace(plain, H=plain.KH + 4, W=plain.KW + 4, N=2)  # maps of 5×5
+    square = replace(plain, H=plain.KH + 4, W=plain.KW + 4, N=2)  # maps of 5×5
     for geometry in (
-        plain,
-        replace(plain, N=3),
-        replace(plain, O=4),
-        replace(one, O=5),  # as many kernels as columns: wrong axes keep the shape
+        replace(plain, O=4),  # several kernels: a single number has too many explanations
+        replace(plain, N=3, O=4),
+        replace(square, O=5),  # as many kernels as columns: wrong axes keep the shape
+        plain,  # one kernel: still an array
         *(replace(plain, N=2, C=3, O=4),) * 3,
     ):
         g = random_operands(geometry, rng).grad_output

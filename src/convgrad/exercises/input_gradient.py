@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import windows
-from ..checks import Draw, random_operands
+from ..checks import Draw, random_geometry, random_operands
 from ..examples import example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
@@ -544,10 +544,18 @@ def _one_group(geometry: ConvGeometry) -> bool:
     return geometry.groups == 1
 
 
+def _leaves_rows(geometry: ConvGeometry) -> bool:
+    return _one_group(geometry) and geometry.leftover != (0, 0)
+
+
 def _gather_trials(rng: np.random.Generator) -> Iterator[Trial]:
     for geometry in geometries(rng, only=_one_group):
         draw = random_operands(geometry, rng)
         yield _input_trial((draw.grad_output, draw.weight, geometry), draw)
+    # one with a leftover, which the sizes above need not have
+    left = random_geometry(rng, _leaves_rows, padding_modes=("zeros",))
+    draw = random_operands(left, rng)
+    yield _input_trial((draw.grad_output, draw.weight, left), draw)
 
 
 _by_gather = Function(

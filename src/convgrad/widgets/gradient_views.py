@@ -118,7 +118,7 @@ class GradientViews(PlayedWidget):
 
     @property
     def kernel_shares(self) -> np.ndarray:
-        """Every kernel's share of the input gradient, (O, N, C, H, W): the sum left out."""
+        """Every kernel's share of the input gradient, (O, N, C, H, W), not yet summed."""
         g = self.geometry
         alone = np.zeros((g.O, *g.output_shape))
         for o in range(g.O):
@@ -132,12 +132,12 @@ class GradientViews(PlayedWidget):
 
     @property
     def grad_input(self) -> np.ndarray:
-        """The input gradient, (N, C, H, W): the sum of ``kernel_shares``."""
+        """The input gradient, (N, C, H, W), the sum of ``kernel_shares``."""
         return windows.grad_input(self.grad_output, self.weight, self.geometry)
 
     @property
     def grad_weight(self) -> np.ndarray:
-        """The weight gradient, (O, C/groups, KH, KW): the sum of ``image_shares``."""
+        """The weight gradient, (O, C/groups, KH, KW), the sum of ``image_shares``."""
         return windows.grad_weight(self.grad_output, self.x, self.geometry)
 
     # ---- what keeps the traits consistent ------------------------------------------------
