@@ -9,7 +9,7 @@ import { lookedGrid } from "./looked_grid.js";
 import { EDITED, KEPT, OperandsView } from "./operands_view.js";
 import { seek } from "./player.js";
 import { widget } from "./view.js";
-import { drawBatch, drawConvolution, drawKernels, drawScatter } from "./views_drawing.js";
+import { drawBatch, drawConvolution, drawKernels, drawScatter, size } from "./views_drawing.js";
 import { countSteps, kernelIn, operandAt, pageAt, slicesOf } from "./views_scene.js";
 import { TABS, borderWords, captionOf, operandWords } from "./views_words.js";
 import { groupLetter } from "./words.js";
@@ -154,7 +154,7 @@ class GradientViewsView extends OperandsView {
     const resting = look || head.step ? "" : "Press play, or point at a cell. ";
     fill(ui.spelled, ...tinted(inked(resting + sentence)));
     // room for the longest sum, so that the controls stand still
-    ui.root.style.setProperty("--terms", `${Math.min(36, Math.max(g.KH * g.KW, g.OH * g.OW))}`);
+    size(ui.root, { terms: Math.min(36, Math.max(g.KH * g.KW, g.OH * g.OW)) });
   }
 
   /** Rows of buttons for image, kernel and channel, where there are several to choose from. @param {Geometry} g */

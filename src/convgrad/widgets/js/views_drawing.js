@@ -5,7 +5,7 @@
 
 import { at, cellAt, channelOf, groupOf, indices, paddedSize, source, unravel } from "./conv.js";
 import { annotate } from "./corners.js";
-import { fill, h, say } from "./dom.js";
+import { attribute, fill, h, say } from "./dom.js";
 import { mapOf, surplus } from "./grouped.js";
 import { readersOf, table } from "./places.js";
 import { reveal, span } from "./unfold_steps.js";
@@ -90,8 +90,9 @@ function among(cells) {
 }
 
 /** Numbers for the stylesheet; the same ones again cost nothing. @param {HTMLElement} el @param {Record<string, number>} numbers */
-function size(el, numbers) {
-  for (const name in numbers) el.style.setProperty(`--${name}`, `${numbers[name]}`);
+export function size(el, numbers) {
+  const text = Object.entries(numbers).map(([name, number]) => `--${name}:${number}`).join(";");
+  attribute(el, "style", text);
 }
 
 /** The grids of a view in their order, and how many cells stand beside each other. @param {HTMLElement} root @param {{el: HTMLElement}[]} made @param {number} across @param {number} below @param {number} widest */
@@ -249,7 +250,7 @@ export function drawConvolution(context) {
   const made = put(context, "taps", ["result", subscript("grad_weight", [o, c]), "x ⋆ g"], [g.KH, g.KW], (i, j) => (i * cols + j < done ? taps[i * cols + j] : null), nobody, tap, more, cut);
   made.el.classList.toggle("cg-cropped", step > done);
   mark(made, "cg-under", ({ row }) => row >= g.KH);
-  size(made.grid.el, { high: g.KH, wide: g.KW });
+  size(made.el, { high: g.KH, wide: g.KW });
   const [, wide] = paddedSize(g);
   arrange(root, [x, upstream, made], wide + laid.size[1] + Math.max(cols, 5), 1, Math.max(wide, laid.size[1], cols));
   return tap ? tapWords(g, slices, tap, under.map((place, k) => [xAt(...place), gs[k]]), taps[tap[0] * cols + tap[1]]) : searchedWords(g, slices);
