@@ -371,7 +371,7 @@ def test_between_the_cells_of_g_nothing_can_be_edited(views):
     views.cell("g", 0, 1).click()
     views.sheet("g").get_by_role("textbox").fill("3")
     views.sheet("g").get_by_role("textbox").press("Enter")
-    expect(views.message).to_contain_text("between two cells of g there is no number to edit")
+    expect(views.message).to_contain_text("between two cells of g no number is edited")
 
 
 def test_an_impossible_geometry_is_explained_in_place(tab, views):

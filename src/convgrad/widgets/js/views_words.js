@@ -31,7 +31,7 @@ export const captionOf = (g, view) =>
     kernels: "a kernel meets its own map of g alone: it has its own gradient and a share of grad_input, and the shares add up",
     "scatter-gather": "the same products twice: every g throws them into the window it came from; every cell of x collects its own, and meets the kernel turned by 180°",
     convolution: `like a kernel, g slides over x, and each place gives a tap; stride and dilation change places: g’s cells stand ${short(g.stride)} apart, the stride, and g moves by ${short(g.dilation)}, the dilation`,
-    batch: `every image is a page with its share of ${g.groups > 1 ? "each group’s gradient" : "the gradient"}; laid on each other, the pages add up`,
+    batch: `every image is a page with its share of ${g.groups > 1 ? "each group’s gradient" : "the gradient"}, and the pages add up`,
   })[view];
 
 // ---- pieces ----------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ export function stackWords(g, slices, cell, values) {
 
 /** A tap of the kernel's own gradient. @param {Geometry} g @param {number[]} index @param {number} value */
 export const ownWords = (g, index, value) =>
-  `${grad("weight", index)} = {result ${formatNumber(value)}}, the sum of ${some(g.N * g.OH * g.OW, "product")} x·g`;
+  `${grad("weight", index)} = {result ${formatNumber(value)}}, a sum of ${some(g.N * g.OH * g.OW, "product")} x·g`;
 
 // ---- scatter and gather ----------------------------------------------------------------------
 
