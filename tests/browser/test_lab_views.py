@@ -32,8 +32,8 @@ print("Python sees", views.view, views.kernel, views.step, float(views.weight[4,
 changed = views.grad_output.copy()
 changed[2, 3, 0, 0] = 77
 views.grad_output = changed
-views.view = "batch"
 views.step = 5
+views.view = "batch"
 ```
 """
 

@@ -371,7 +371,7 @@ def test_between_the_cells_of_g_nothing_can_be_edited(views):
     views.cell("g", 0, 1).click()
     views.sheet("g").get_by_role("textbox").fill("3")
     views.sheet("g").get_by_role("textbox").press("Enter")
-    expect(views.message).to_contain_text("between two cells of g there is no number to edit")
+    expect(views.message).to_contain_text("between two cells of g no number is edited")
 
 
 def test_an_impossible_geometry_is_explained_in_place(tab, views):
@@ -478,39 +478,6 @@ def test_everything_can_be_reached_by_tab(views, view):
         "(grids) => grids.map((grid) => grid.getAttribute('aria-label'))"
     )
     assert all(re.match(r"\w", name) for name in names)
-
-
-def test_it_answers_within_50_milliseconds(views):
-    """A 16×16 image with four channels: looking and stepping, in every view."""
-    for label, value in [("groups", 1), ("images N", 1), ("height H", 16), ("width W", 16)]:
-        views.turn(label, value)
-    expect(views.message).to_be_hidden()
-    for view in ALL:
-        views.see(view)
-        times = views.root.evaluate(
-            """async (root) => {
-              const frame = () =>
-                new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-              const measure = async (act) => {
-                const times = [];
-                for (let k = 0; k < 7; k++) {
-                  await frame();
-                  const start = performance.now();
-                  act(k);
-                  root.getBoundingClientRect(); // styles and layout too
-                  times.push(performance.now() - start);
-                }
-                return times.sort((a, b) => a - b)[1]; // the machine may be busy with others
-              };
-              const cells = [...root.querySelectorAll(".cg-of-result .cg-cell:not(.cg-pad)")];
-              const press = (name) => root.querySelector(`[aria-label="${name}"]`).click();
-              return {
-                look: await measure((k) => cells[(k * 7) % cells.length].focus()),
-                step: await measure((k) => press(k % 2 ? "one step on" : "one step back")),
-              };
-            }"""
-        )
-        assert max(times.values()) < 50, (view, times)
 
 
 @pytest.mark.parametrize("width", [375, 320])

@@ -99,7 +99,7 @@ describe("in words", () => {
     assert.match(plain(kernelWords(g, { ...slices, o: 5 }, 6)), /share 3 of 3 .*; that is the whole$/);
     assert.match(plain(kernelWords(g, { ...slices, o: 0 }, 0)), /still to be added$/);
     assert.equal(plain(kernelWords(geometry(), { n: 0, o: 0, c: 0 }, 1)), "kernel 0: share 1 of 1 of grad_input[0,0]; that is the whole");
-    assert.equal(plain(ownWords(g, [4, 1, 0, 0], 7)), "grad_weight[4,1,0,0] = 7, the sum of 27 products x·g");
+    assert.equal(plain(ownWords(g, [4, 1, 0, 0], 7)), "grad_weight[4,1,0,0] = 7, a sum of 27 products x·g");
   });
   test("a share in products, a sum in shares", () => {
     const [value] = inputShare(g, arrays, slices);

@@ -116,12 +116,12 @@ def _batch(g: ConvGeometry, width: float, narrow: bool) -> float:
     block = 4.8 + g.KH * low + 3 + 14
     leaf = (
         g.KW * low + 3 + 16 + (15 if narrow else 24),
-        padding + 20 + groups * (block + 26.6 * (g.groups > 1)),
+        padding + 20 + groups * (block + 26.6),
     )
-    beside = narrow  # the sums stand beside each other there
+    # on a telephone the sums stand beside each other in a line of their own, under their sign
     total = (
-        TITLED * (groups if beside else 1) + 20,
-        padding + 18.2 + (1 if beside else groups) * (block + 26.6),
+        width if narrow else TITLED + 20,
+        padding + 18.2 + (1 if narrow else groups) * (block + 26.6) + 24.8 * narrow,
     )
     gap = 22.4 if narrow else 32
     below = _flow([leaf] * pages + [total], width, narrow, across=gap)

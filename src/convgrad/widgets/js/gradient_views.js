@@ -9,7 +9,7 @@ import { lookedGrid } from "./looked_grid.js";
 import { EDITED, KEPT, OperandsView } from "./operands_view.js";
 import { seek } from "./player.js";
 import { widget } from "./view.js";
-import { drawBatch, drawConvolution, drawKernels, drawScatter } from "./views_drawing.js";
+import { drawBatch, drawConvolution, drawKernels, drawScatter, size } from "./views_drawing.js";
 import { countSteps, kernelIn, operandAt, pageAt, slicesOf } from "./views_scene.js";
 import { TABS, borderWords, captionOf, operandWords } from "./views_words.js";
 import { groupLetter } from "./words.js";
@@ -33,8 +33,8 @@ class GradientViewsView extends OperandsView {
   /** @type {Map<string, LookedGrid>} by view and place */
   #grids = new Map();
   #roots = Object.fromEntries(VIEWS.map((view) => [view, h("div", { class: "cg-view", "data-view": view })]));
-  /** @type {{catcher: [number, number] | null}} */
-  #memory = { catcher: null };
+  /** @type {import("./views_drawing.js").Memory} */
+  #memory = { catcher: null, shares: [] };
   #stage = h("div", { class: "cg-views-stage" });
   #caption = h("p", { class: "cg-caption", id: freshId("caption") });
   #pickers = h("div", { class: "cg-pickers" });
@@ -57,7 +57,7 @@ class GradientViewsView extends OperandsView {
       below: [],
       keys: [
         ["arrows at an edge", "on to the padding"],
-        ["Enter Escape", "edit a number of x, w or g; leave it as it was"],
+        ["Enter Escape", "edit x, w or g; leave it as it was"],
       ],
     });
   }
@@ -109,7 +109,7 @@ class GradientViewsView extends OperandsView {
   #edit(place, row, col, value) {
     const operand = operandAt(this.state.geometry, this.#view, this.#shown, place, row, col);
     if (operand) this.editNumber(...operand, value);
-    else this.complain("between two cells of g there is no number to edit");
+    else this.complain("between two cells of g no number is edited");
   }
 
   /** What is said of a cell of x, w or g, and of the border. @param {Spot} spot */
@@ -154,7 +154,7 @@ class GradientViewsView extends OperandsView {
     const resting = look || head.step ? "" : "Press play, or point at a cell. ";
     fill(ui.spelled, ...tinted(inked(resting + sentence)));
     // room for the longest sum, so that the controls stand still
-    ui.root.style.setProperty("--terms", `${Math.min(36, Math.max(g.KH * g.KW, g.OH * g.OW))}`);
+    size(ui.root, { terms: Math.min(36, Math.max(g.KH * g.KW, g.OH * g.OW)) });
   }
 
   /** Rows of buttons for image, kernel and channel, where there are several to choose from. @param {Geometry} g */

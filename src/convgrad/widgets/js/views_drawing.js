@@ -5,7 +5,7 @@
 
 import { at, cellAt, channelOf, groupOf, indices, paddedSize, source, unravel } from "./conv.js";
 import { annotate } from "./corners.js";
-import { fill, h, say } from "./dom.js";
+import { attribute, fill, h, say } from "./dom.js";
 import { mapOf, surplus } from "./grouped.js";
 import { readersOf, table } from "./places.js";
 import { reveal, span } from "./unfold_steps.js";
@@ -23,6 +23,7 @@ import { formatNumber, groupLetter, subscript } from "./words.js";
 /** A cell of one of the grids. @typedef {{place: string, row: number, col: number}} Spot */
 /** 2 for what stands out, 1 for its company. @typedef {(row: number, col: number) => number} Ask */
 /** What stands in a cell, null for nothing. @typedef {(row: number, col: number) => number | null | undefined} Value */
+/** The cell whose taps stay while somebody goes from tap to tap; shares, and of what they are. @typedef {{catcher: Pair | null, shares: ArrayLike<number>[], wanted?: unknown[]}} Memory */
 /**
  * What is to be drawn.
  * @typedef {object} Context
@@ -31,7 +32,7 @@ import { formatNumber, groupLetter, subscript } from "./words.js";
  * @property {number} step @property {number} length
  * @property {Spot | null} look  what somebody looks at
  * @property {boolean} moving  whether a step has just been taken, so that it stands out
- * @property {{catcher: Pair | null}} memory  the cell whose taps stay while somebody goes from tap to tap
+ * @property {Memory} memory
  * @property {(place: string) => LookedGrid} grid  the grid of that name, made when it is first drawn
  */
 
@@ -90,8 +91,9 @@ function among(cells) {
 }
 
 /** Numbers for the stylesheet; the same ones again cost nothing. @param {HTMLElement} el @param {Record<string, number>} numbers */
-function size(el, numbers) {
-  for (const name in numbers) el.style.setProperty(`--${name}`, `${numbers[name]}`);
+export function size(el, numbers) {
+  const text = Object.entries(numbers).map(([name, number]) => `--${name}:${number}`).join(";");
+  attribute(el, "style", text);
 }
 
 /** The grids of a view in their order, and how many cells stand beside each other. @param {HTMLElement} root @param {{el: HTMLElement}[]} made @param {number} across @param {number} below @param {number} widest */
@@ -107,10 +109,16 @@ const heading = (root, place, text) => ({ el: /** @type {HTMLElement} */ (root.q
 
 /** @param {Context} context */
 export function drawKernels(context) {
-  const { g, arrays, slices, step, look, root } = context;
+  const { g, arrays, slices, step, look, root, memory } = context;
   const { n, o, c } = slices;
   const mates = groupmates(g, o);
-  const shares = mates.map((each) => inputShare(g, arrays, { ...slices, o: each }));
+  // from kernel to kernel the shares are the same
+  const wanted = [g, arrays, n, c, mates[0]];
+  if (wanted.some((each, k) => each !== memory.wanted?.[k])) {
+    memory.wanted = wanted;
+    memory.shares = mates.map((each) => inputShare(g, arrays, { ...slices, o: each }));
+  }
+  const { shares } = memory;
   const mine = mates.indexOf(o);
   const added = shares.slice(0, step ? mine + 1 : 0);
   const own = total(indices(g.N).map((each) => weightShare(g, arrays, { ...slices, n: each })));
@@ -131,7 +139,7 @@ export function drawKernels(context) {
     putOperand(context, "w", inGroup("kernel", g, groupOf(g, o)), onTap ? here : among(met.map(({ i, j }) => [i, j]))),
     putOperand(context, "g", "its own map of g", among(met.map(({ p, q }) => [p, q]))),
     put(context, "own", ["result", subscript("grad_weight", [o, c]), "its own gradient"], [g.KH, g.KW], rowsOf(own, g.KW), onTap ? here : nobody),
-    heading(root, "two", "its share of the input gradient, laid on the others"),
+    heading(root, "two", "its share of grad_input, laid on the others"),
     put(context, "share", ["result", `kernel ${o}’s share`, ""], shape, rowsOf(shares[mine], g.W), reached),
     now,
     all,
@@ -195,11 +203,11 @@ export function drawScatter(context) {
   const upright = putOperand(context, "w", "as it is");
   annotate(upright.grid, new Map(table(g.KH, g.KW).map(([i, j]) => [`${[i, j]}`, `${i},${j}`])));
   const made = [
-    heading(root, "scatter", "scatter: every g throws g·w into its window"),
+    heading(root, "scatter", "scatter: each g throws g·w into its window"),
     putOperand(context, "g", "throws", reached, throwing),
     upright,
     map("thrown", "scattered", (h, v) => (step ? landed[h * g.W + v] : null)),
-    heading(root, "gather", "gather: every cell of x collects g·w"),
+    heading(root, "gather", "gather: each cell of x collects g·w"),
     put(context, "g2", ["grad_output", subscript("g", [n, o]), "is met"], [g.OH, g.OW], rowsOf(mapOf(arrays.grad_output, n, o).data, g.OW), reached, throwing),
     met,
     map("kept", "gathered", (h, v) => (h * g.W + v < step - throws || isHere(h, v) ? share[h * g.W + v] : null)),
@@ -249,7 +257,7 @@ export function drawConvolution(context) {
   const made = put(context, "taps", ["result", subscript("grad_weight", [o, c]), "x ⋆ g"], [g.KH, g.KW], (i, j) => (i * cols + j < done ? taps[i * cols + j] : null), nobody, tap, more, cut);
   made.el.classList.toggle("cg-cropped", step > done);
   mark(made, "cg-under", ({ row }) => row >= g.KH);
-  size(made.grid.el, { high: g.KH, wide: g.KW });
+  size(made.el, { high: g.KH, wide: g.KW });
   const [, wide] = paddedSize(g);
   arrange(root, [x, upstream, made], wide + laid.size[1] + Math.max(cols, 5), 1, Math.max(wide, laid.size[1], cols));
   return tap ? tapWords(g, slices, tap, under.map((place, k) => [xAt(...place), gs[k]]), taps[tap[0] * cols + tap[1]]) : searchedWords(g, slices);

@@ -31,7 +31,7 @@ export const captionOf = (g, view) =>
     kernels: "a kernel meets its own map of g alone: it has its own gradient and a share of grad_input, and the shares add up",
     "scatter-gather": "the same products twice: every g throws them into the window it came from; every cell of x collects its own, and meets the kernel turned by 180°",
     convolution: `like a kernel, g slides over x, and each place gives a tap; stride and dilation change places: g’s cells stand ${short(g.stride)} apart, the stride, and g moves by ${short(g.dilation)}, the dilation`,
-    batch: `every image is a page with its share of ${g.groups > 1 ? "each group’s gradient" : "the gradient"}; laid on each other, the pages add up`,
+    batch: `every image is a page with its share of ${g.groups > 1 ? "each group’s gradient" : "the gradient"}, and the pages add up`,
   })[view];
 
 // ---- pieces ----------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ export function stackWords(g, slices, cell, values) {
 
 /** A tap of the kernel's own gradient. @param {Geometry} g @param {number[]} index @param {number} value */
 export const ownWords = (g, index, value) =>
-  `${grad("weight", index)} = {result ${formatNumber(value)}}, the sum of ${some(g.N * g.OH * g.OW, "product")} x·g`;
+  `${grad("weight", index)} = {result ${formatNumber(value)}}, a sum of ${some(g.N * g.OH * g.OW, "product")} x·g`;
 
 // ---- scatter and gather ----------------------------------------------------------------------
 
@@ -127,13 +127,13 @@ export function collectWords(g, arrays, slices, cell, value) {
 
 /** A tap that is met, or a gap. @param {Slices} slices @param {number[]} tap @param {{p: number, q: number} | undefined} met */
 export const metWords = ({ n, o, c }, tap, met) =>
-  `{kernel ${subscript("w", [o, c, ...tap])}} meets ${met ? `{grad_output ${subscript("g", [n, o, met.p, met.q])}}; read row by row, the taps come last to first: the kernel turned by 180°` : "nothing: a gap that the stride leaves, or the edge of g"}`;
+  `{kernel ${subscript("w", [o, c, ...tap])}} meets ${met ? `{grad_output ${subscript("g", [n, o, met.p, met.q])}}; row by row, the taps come last to first: the kernel turned by 180°` : "nothing: a gap that the stride leaves, or an edge"}`;
 
 // ---- as a convolution ------------------------------------------------------------------------
 
 /** One tap of x ⋆ g. @param {Geometry} g @param {Slices} slices @param {Pair} tap @param {number[][]} pairs  of x and g @param {number} value */
 export function tapWords(g, { n, o, c }, [i, j], pairs, value) {
-  if (i >= g.KH || j >= g.KW) return `there is no tap (${i}, ${j}): the leftover makes room for it, and the crop takes it away`;
+  if (i >= g.KH || j >= g.KW) return `there is no tap (${i}, ${j}): the leftover makes room for it, the crop takes it away`;
   const terms = pairs.map((pair) => pair.map(factor).join("·"));
   return `${shareOf(g, n, [o, c, i, j])}, g laid on x from ${placeWords(underneath(g, i, j)[0])} on: ${sum(terms, value)}`;
 }
@@ -145,7 +145,7 @@ const shareOf = (g, n, index) => `${g.N > 1 ? `image ${n}’s share of ` : ""}${
 export function searchedWords(g, { n, o, c }) {
   const [rows, cols] = surplus(g);
   const parts = [rows && some(rows, "row"), cols && some(cols, "column")].filter(Boolean).join(", ");
-  const crop = parts ? `; ${parts} cropped, ${searchSize(g).join("×")} to ${g.KH}×${g.KW}: no such taps, but the leftover ${short(g.leftover)} lets g go on` : "";
+  const crop = parts ? `; ${parts} cropped, ${searchSize(g).join("×")} to ${g.KH}×${g.KW}: the leftover ${short(g.leftover)} lets g go on` : "";
   return `{x ${subscript("x", [n, channelOf(g, o, c)])}} ⋆ {grad_output ${subscript("g", [n, o])}} is ${shareOf(g, n, [o, c])}${crop}`;
 }
 
