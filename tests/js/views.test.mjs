@@ -96,9 +96,9 @@ describe("in words", () => {
   });
   test("kernel by kernel", () => {
     assert.equal(plain(kernelWords(g, slices, 5)), "kernel 4, group B: share 2 of 3 of grad_input[1,3]");
-    assert.match(plain(kernelWords(g, { ...slices, o: 5 }, 6)), /share 3 of 3 .*; that is the whole$/);
+    assert.match(plain(kernelWords(g, { ...slices, o: 5 }, 6)), /share 3 of 3 .*; now whole$/);
     assert.match(plain(kernelWords(g, { ...slices, o: 0 }, 0)), /still to be added$/);
-    assert.equal(plain(kernelWords(geometry(), { n: 0, o: 0, c: 0 }, 1)), "kernel 0: share 1 of 1 of grad_input[0,0]; that is the whole");
+    assert.equal(plain(kernelWords(geometry(), { n: 0, o: 0, c: 0 }, 1)), "kernel 0: share 1 of 1 of grad_input[0,0]; now whole");
     assert.equal(plain(ownWords(g, [4, 1, 0, 0], 7)), "grad_weight[4,1,0,0] = 7, a sum of 27 products x·g");
   });
   test("a share in products, a sum in shares", () => {
@@ -106,7 +106,7 @@ describe("in words", () => {
     assert.equal(plain(shareWords(g, arrays, slices, [0, 0], value)), "kernel 4’s share of grad_input[1,3,0,0] = 55·91 = 5005");
     assert.equal(plain(stackWords(g, slices, [0, 1], [2, -1])), "grad_input[1,3,0,1] so far = 2 + (−1) = 1, the shares of kernels 3, 4");
     assert.equal(plain(stackWords(g, slices, [0, 1], [2, -1, 4])), "grad_input[1,3,0,1] = 2 + (−1) + 4 = 5, the shares of kernels 3, 4, 5");
-    assert.match(plain(stackWords(g, slices, [0, 1], [])), /nothing has been added yet/);
+    assert.match(plain(stackWords(g, slices, [0, 1], [])), /nothing is added yet/);
   });
   test("a cell throws, a cell collects", () => {
     assert.equal(plain(throwWords(g, arrays, slices, [1, 2])), "g[1,4,1,2] = 96 throws g·w into its window of grad_input[1,3], from row 1, column 2 on");
@@ -148,6 +148,6 @@ describe("in words", () => {
     assert.equal(plain(pageTapWords(slices, [0, 1], -3)), "image 1’s share of grad_weight[4,1,0,1] is −3");
     assert.equal(plain(sumWords(slices, [0, 1], [5, -3], 3)), "grad_weight[4,1,0,1] so far = 5 + (−3) = 2, the shares of images 0, 1");
     assert.match(plain(sumWords(slices, [0, 1], [5], 1)), /= 5 = 5, the share of image 0$/);
-    assert.match(plain(sumWords(slices, [0, 1], [], 3)), /nothing has been added yet/);
+    assert.match(plain(sumWords(slices, [0, 1], [], 3)), /nothing is added yet/);
   });
 });

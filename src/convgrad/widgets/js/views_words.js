@@ -76,7 +76,7 @@ export function kernelWords(g, slices, step) {
   const mates = groupmates(g, o);
   const place = mates.indexOf(o) + 1;
   const who = inGroup(`kernel ${o}`, g, groupOf(g, o));
-  const all = place === mates.length ? "; that is the whole" : "";
+  const all = place === mates.length ? "; now whole" : "";
   return `${who}: share ${place} of ${mates.length} of ${onInput(g, slices)}${step ? all : " is still to be added"}`;
 }
 
@@ -86,7 +86,7 @@ export const shareWords = (g, arrays, slices, cell, value) =>
 
 /** A number that is a sum of shares, as far as they have been added. @param {string} name @param {number[]} values @param {number} most @param {string} whose */
 function stack(name, values, most, whose) {
-  if (!values.length) return `${name}: nothing has been added yet`;
+  if (!values.length) return `${name}: nothing is added yet`;
   return `${name}${values.length < most ? " so far" : ""} = ${sum(values.map(factor), values.reduce((a, b) => a + b))}, the share${values.length > 1 ? "s" : ""} of ${whose}`;
 }
 
