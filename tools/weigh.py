@@ -17,20 +17,20 @@ from tools.chromium import find_chromium
 from tools.serve import SITE, make_server
 
 KILO = 1000
-WITH_FIGURES, WITHOUT_FIGURES = 250 * KILO, 120 * KILO
+WITH_PICTURES, WITHOUT = 250 * KILO, 120 * KILO
 
 
 class Weight(NamedTuple):
-    """One page: how many requests, how many gzipped bytes, and whether it has figures."""
+    """One page: requests, gzipped bytes, and whether it has figures or explorables."""
 
     page: str
     requests: int
     size: int
-    figures: bool
+    pictures: bool
 
     @property
     def budget(self) -> int:
-        return WITH_FIGURES if self.figures else WITHOUT_FIGURES
+        return WITH_PICTURES if self.pictures else WITHOUT
 
 
 def pages(site: Path = SITE) -> list[str]:
@@ -51,11 +51,11 @@ def weigh(browser: Browser, base: str, page: str) -> Weight:
         tab.goto(base + page, wait_until="networkidle")
         answers = [r for r in responses if r.ok and r.request.url.startswith(base)]
         bodies = [answer.body() for answer in answers]
-        figures = tab.locator("article .cg-picture, article img").count() > 0
+        pictures = tab.locator("article :is(.cg-picture, .cg-widget, img)").count() > 0
     finally:
         context.close()
     size = sum(min(len(body), len(gzip.compress(body, 6, mtime=0))) for body in bodies)
-    return Weight(page, len(bodies), size, figures)
+    return Weight(page, len(bodies), size, pictures)
 
 
 def main() -> int:

@@ -15,6 +15,8 @@ from playwright.sync_api import expect
 
 from convgrad.widgets import Predict
 
+pytestmark = pytest.mark.browser
+
 pytestmark = pytest.mark.slow  # make test-fast starts no browser
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "book" / "_ext"
