@@ -51,7 +51,7 @@ def conv2d(
     implementation : str, default "aten"
         How the gradients are computed: "aten" (PyTorch's own), "unfold", "correlate", or "numpy".
     rule : callable, optional
-        What to put in place of the exact gradient, see :mod:`convgrad.autograd.rules`.
+        What to put in place of the exact gradient, see ``convgrad.autograd.rules``.
 
     Returns
     -------
@@ -151,7 +151,7 @@ class Conv2dFunction(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         x, weight, _, *ctx.options, ctx.implementation, ctx.rule = inputs
-        ctx.save_for_backward(x, weight)  # all that the three sums are made of, besides g
+        ctx.save_for_backward(x, weight)  # the sums need these, and g
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:

@@ -27,11 +27,22 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
     weight-by-convolution  function  3      write grad_weight(grad_output, x, geometry): one conv2d
+
+Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the functions get tensors)
+
+    function-column        grid      1      example B: one window as a column
+    function-how-many      number    1      how many values does backward return?
+    function-kept          number    2      example F: how much larger are the columns than x?
+    function-fold          grid      2      one row: what does fold make of wᵀ·g?
+    function-needs         grid      2      two layers: what does needs_input_grad say?
+    function-forward       function  2      write forward(x, weight, groups, how): unfold and mm
+    function-unseen        choice    3      which mistake does gradcheck not see?
+    function-backward      function  3      write backward(ctx, grad_output), nothing in vain
 """
 
 from __future__ import annotations
 
-from . import sliding_window, weight_gradient
+from . import autograd_function, sliding_window, weight_gradient
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
@@ -49,7 +60,7 @@ __all__ = [
 
 _BANK: dict[str, Exercise] = {
     exercise.key: exercise
-    for module in (sliding_window, weight_gradient)
+    for module in (sliding_window, weight_gradient, autograd_function)
     for exercise in module.EXERCISES
 }
 
