@@ -35,7 +35,9 @@ def by_key(some: list[Exercise] | tuple[Exercise, ...]) -> pytest.MarkDecorator:
 
 def run(source: str) -> dict:
     """The names that a cell of the book would have after running this."""
-    names = {"np": np, "conv2d": convgrad.conv2d, "example": convgrad.example}
+    names = {"np": np} | {name: getattr(convgrad, name) for name in convgrad.__all__}
+    if "F." in source:
+        names["F"] = pytest.importorskip("torch.nn.functional")
     exec(source, names)
     return names
 

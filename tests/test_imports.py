@@ -75,6 +75,7 @@ LIBRARIES: dict[str, set[str]] = {
     "autograd": {"torch"},
     "bench": {"torch"},
     "cli": {"torch"},
+    "exercises": {"torch"},
     "figures": {"matplotlib"},
     "widgets": {"anywidget", "traitlets", "latex2mathml", "markdown_it", "mdit_py_plugins"},
 }

@@ -73,9 +73,13 @@ def aten(
 
 
 def unfold(
-    grad_output: Tensor, x: Tensor, weight: Tensor, geometry: ConvGeometry, mask: Mask
+    grad_output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    geometry: ConvGeometry,
+    mask: Mask,
 ) -> Gradients:
-    """Matrix products with the columns of ``F.unfold``; ``F.fold`` adds up what overlaps."""
+    """Products with the columns of F.unfold; F.fold adds up what overlaps."""
     G, OG, windows = geometry.groups, geometry.OG, geometry.OH * geometry.OW
     how: dict[str, Any] = {
         "kernel_size": (geometry.KH, geometry.KW),
@@ -86,11 +90,13 @@ def unfold(
     g = grad_output.reshape(-1, G, OG, windows)  # n k o l
     grad_input = grad_weight = None
     if mask[0]:
-        columns = weight.reshape(G, OG, -1).mT @ g  # k r o times n k o l: n k r l
-        grad_input = F.fold(columns.flatten(1, 2), (geometry.H, geometry.W), **how)
+        columns = weight.reshape(G, OG, -1).mT @ g  # k r o · n k o l = n k r l
+        size = (geometry.H, geometry.W)
+        grad_input = F.fold(columns.flatten(1, 2), size, **how)
     if mask[1]:
         columns = F.unfold(x, **how).unflatten(1, (G, -1))  # n k r l
-        grad_weight = (g @ columns.mT).sum(0).reshape(weight.shape)  # (k o) c i j
+        shares = g @ columns.mT  # n k o r
+        grad_weight = shares.sum(0).reshape(weight.shape)  # (k o) c i j
     return Gradients(grad_input, grad_weight, _grad_bias(grad_output, mask))
 
 

@@ -152,7 +152,7 @@ class Conv2dFunction(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         x, weight, _, *ctx.options, ctx.implementation, ctx.rule = inputs
-        ctx.save_for_backward(x, weight)  # all that the three sums are made of, besides g
+        ctx.save_for_backward(x, weight)  # the sums need these, and g
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:

@@ -83,7 +83,7 @@ def quantised(bits: int = 4) -> Rule:
     Parameters
     ----------
     bits : int, default 4
-        From 2 on; the largest of the numbers is the largest that can be written.
+        From 2 on; the largest number there is stands for the largest size in g.
 
     Returns
     -------

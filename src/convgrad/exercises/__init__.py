@@ -132,11 +132,23 @@ Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gra
     onecall-when-harmless  choice    2      on which layer does the reshape alone do no harm?
     onecall-one-image      function  2      write grad_weight(grad_output, x, groups), N = 1
     onecall-any            function  3      write grad_weight(grad_output, x, geometry): one call
+
+Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the functions get tensors)
+
+    function-column        grid      1      example B: one window as a column
+    function-how-many      number    1      how many values does backward return?
+    function-kept          number    2      example F: how much larger are the columns than x?
+    function-fold          grid      2      one row: what does fold make of wᵀ·g?
+    function-needs         grid      2      two layers: what does needs_input_grad say?
+    function-forward       function  2      write forward(x, weight, groups, how): unfold and mm
+    function-unseen        choice    3      which mistake does gradcheck not see?
+    function-backward      function  3      write backward(ctx, grad_output), nothing in vain
 """
 
 from __future__ import annotations
 
 from . import (
+    autograd_function,
     bias_and_checks,
     grouped,
     grouped_weight_gradient,
@@ -178,6 +190,7 @@ _BANK: dict[str, Exercise] = {
         memory_and_speed,
         grouped,
         grouped_weight_gradient,
+        autograd_function,
     )
     for exercise in module.EXERCISES
 }
