@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,9 +28,14 @@ MATHS_AND_CODE = re.compile(r"\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`", re.S)
 def entries() -> list[str]:
     """Every page in the table of contents, in reading order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
-    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
-    families = [[chapter, *chapter.get("sections", ())] for chapter in chapters]
-    return [toc["root"], *(page["file"] for family in families for page in family)]
+    return [toc["root"], *(page for part in toc["parts"] for page in below(part["chapters"]))]
+
+
+def below(entries: list[dict]) -> Iterator[str]:
+    """The pages of these entries and of all that stands under them."""
+    for entry in entries:
+        yield entry["file"]
+        yield from below(entry.get("sections", []))
 
 
 PAGES = entries()

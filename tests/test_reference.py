@@ -24,7 +24,7 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("anywidget")
 import convgrad
-from convgrad import IMPLEMENTATIONS
+from convgrad import IMPLEMENTATIONS, widgets
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "book" / "api").glob("*.md"))
@@ -374,3 +374,14 @@ def test_the_sections_are_those_that_the_pages_show():
     known = {"", "Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "References"}
     for name in DESCRIBED:
         assert set(sections(resolved(name).__doc__)) <= known | {"Examples"}, name
+
+
+@pytest.mark.parametrize("name", sorted({*widgets.__all__} - {"save_html"}))
+def test_a_widget_has_a_page_whose_lines_run(name):
+    (page,) = (page for page in PAGES if f"# {name}\n" in page.read_text("utf-8"))
+    lines = re.search(r"```python\n(.*?)```", page.read_text("utf-8"), re.S)[1]
+    *imports, make = [line for line in lines.splitlines() if line]
+    scope: dict[str, Any] = {}
+    exec("\n".join(imports), scope)
+    assert len(imports) <= 2
+    assert isinstance(eval(make, scope), getattr(widgets, name))
