@@ -57,7 +57,9 @@ def small(groups: int = 1, dtype=torch.float64, bias: bool = True) -> list[torch
 
 
 @every_way
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
+)
 def test_every_implementation_is_autograds_to_the_last_digit(way, part):
     for seed in range(part, len(GEOMETRIES), 4):
         geometry = GEOMETRIES[seed]
@@ -71,6 +73,7 @@ def test_every_implementation_is_autograds_to_the_last_digit(way, part):
             assert np.array_equal(leaf.grad.numpy(), right), (seed, geometry)
 
 
+@pytest.mark.slow
 @every_way
 @pytest.mark.parametrize("options", SMALL, ids=str)
 def test_gradcheck_and_gradgradcheck(way, options):
@@ -225,6 +228,7 @@ def test_each_images_gradient_by_vmap(way):
         assert all(torch.equal(a[n], b) for a, b in zip(found, alone, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated")  # by PyTorch's compiler
 @of_tensors
 @pytest.mark.parametrize("rule", [None, ours.sign], ids=["exact", "sign"])
@@ -352,6 +356,7 @@ def test_random_taps_are_some_taps_scaled_up():
     assert torch.allclose(found[1][..., kept], 3 * whole[1][..., kept])
 
 
+@pytest.mark.slow
 def test_over_many_draws_the_random_rules_are_the_exact_gradient():
     generator = torch.Generator().manual_seed(4)
     for rule in (ours.random_taps(0.5, generator), ours.subsampled_batch(0.5, generator)):
