@@ -22,6 +22,7 @@ from convgrad.exercises import (
     sliding_window,
     weight_gradient,
 )
+from convgrad.exercises.tensors import TensorFunction
 from convgrad.mutants import MUTANTS
 
 ALL = all_exercises()
@@ -31,6 +32,14 @@ WRITTEN = [each for each in ALL if each.kind == "function"]
 
 def by_key(some: list[Exercise] | tuple[Exercise, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("exercise", some, ids=lambda exercise: exercise.key)
+
+
+@pytest.fixture(autouse=True)
+def libraries(request: pytest.FixtureRequest) -> None:
+    """An exercise on tensors can be tried where there is PyTorch."""
+    params = getattr(request.node, "callspec", None)
+    if params and isinstance(params.params.get("exercise"), TensorFunction):
+        pytest.importorskip("torch")
 
 
 def run(source: str) -> dict:

@@ -53,6 +53,7 @@ class Visit:
 
     page: Page
     base: str
+    kind: str = ""  # the widgets that the test is about; the others need not have started
     offsite: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -65,15 +66,20 @@ class Visit:
         return self.page
 
     def settle(self) -> None:
-        """Until every widget is mounted or has said that it cannot be; they wait to be near."""
+        """Until the widgets are mounted or have said that they cannot be; they wait to be near."""
         try:
             self.page.wait_for_function(
-                """() => {
+                """(kind) => {
+                  const models = [...document.querySelectorAll(".cg-widget")].filter((host) =>
+                    host.querySelector("script")?.textContent.includes(`"${kind}`));
+                  const names = new Set(models.map((host) => host.dataset.model));
                   const waiting = [...document.querySelectorAll(".cg-widget")].find((host) =>
+                    (!kind || names.has(host.dataset.model)) &&
                     !host.matches(".cg-mounted") && !host.querySelector(":scope > .cg-note"));
                   waiting?.scrollIntoView({ block: "center", behavior: "instant" });
-                  return document.readyState === "complete" && !waiting;
+                  return document.readyState === "complete" && !waiting && !(kind && !names.size);
                 }""",
+                arg=self.kind,
                 timeout=15_000,
             )
             self.page.evaluate("() => scrollTo({ top: 0, behavior: 'instant' })")
@@ -116,8 +122,13 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(browser: Browser, base: str):
-    """``visit(width=…, javascript=…, dark=…)`` opens a tab with an empty cache of its own."""
+def visit(browser: Browser, base: str, request: pytest.FixtureRequest):
+    """``visit(width=…, javascript=…, dark=…)`` opens a tab with an empty cache of its own.
+
+    A module of tests that are about one kind of widget names its bundle in ``WIDGET``: on a page
+    with many it need not wait for the others.
+    """
+    kind = getattr(request.module, "WIDGET", "")
     contexts: list[BrowserContext] = []
 
     def open_tab(
@@ -139,7 +150,7 @@ def visit(browser: Browser, base: str):
         )
         context.set_default_timeout(5_000)
         contexts.append(context)
-        tab = Visit(context.new_page(), base)
+        tab = Visit(context.new_page(), base, kind)
         watch(context, tab)
         return tab
 
