@@ -147,7 +147,8 @@ def test_without_javascript_the_picture_stays(visit, page):
     assert fallbacks.count() > 0
     for fallback in fallbacks.all():
         assert fallback.is_visible()
-        assert re.search(r"\d", fallback.inner_text()), "numbers are part of the fallback"
+        if fallback.locator("svg").count():
+            assert re.search(r"\d", fallback.inner_text()), "numbers are part of a picture"
     assert view.locator(".cg-widget svg").first.is_visible()
     assert view.locator(".cg-live").count() == 0
     assert not tab.offsite and not tab.missing

@@ -473,7 +473,7 @@ def test_it_can_be_used_on_a_phone(visit, width):
 @pytest.mark.parametrize("width", [1280, 375])
 def test_the_page_keeps_still_when_it_starts(visit, width):
     heights = """() => [...document.querySelectorAll(".cg-widget")]
-      .filter((host) => host.querySelector("figure.cg-fallback") && host.dataset.model < "w3")
+      .filter((host) => host.querySelector("script")?.textContent.includes('"sliding_window'))
       .map((host) => host.offsetHeight)"""
     still = visit(width=width)
     still.page.route("**/_widgets/*.js", lambda route: route.abort())
