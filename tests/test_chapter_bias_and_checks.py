@@ -142,6 +142,7 @@ def counted() -> dict[str, list[set[str]]]:
     return scope["left"]
 
 
+@pytest.mark.slow
 def test_ones_and_easy_sizes_let_mistakes_live(counted):
     for ones, others in counted.values():
         assert others < ones

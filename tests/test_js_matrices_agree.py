@@ -257,6 +257,7 @@ def test_the_same_code_without_javascript(
                 assert way["code"] == code_lines(case["geometry"], per_image)
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 def test_the_code_on_the_screen_runs_and_is_right(
     cases: list[dict[str, Any]], answers: dict[str, Any]

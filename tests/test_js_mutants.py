@@ -123,6 +123,7 @@ def test_a_mistake_hides_where_the_package_says_so(asked: list[Case], answers: l
                 assert made == truth(MUTANTS[name].target, g, operands), (name, g.describe())
 
 
+@pytest.mark.slow
 def test_every_check_says_the_same_with_the_same_numbers(asked: list[Case], answers: list) -> None:
     noticed: Counter[tuple[str, bool]] = Counter()
     for (g, operands), answer in zip(asked, answers, strict=True):

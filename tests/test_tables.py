@@ -298,6 +298,7 @@ def test_a_whole_layer_adds_up():
         assert_array_equal(total, gradient, strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_whole_layer_is_there_at_once(order):
     """About 0.2 s of the processor, with every column; ten times as much would be a mistake."""

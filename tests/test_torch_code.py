@@ -21,7 +21,7 @@ from convgrad.geometry import PADDING_MODES
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 ORACLE = Path(__file__).parent / "torch_code_oracle.mjs"
 CASES = 150
