@@ -24,7 +24,7 @@ serve: setup ## build the book and serve it on http://127.0.0.1:8000 (PORT=8001 
 test: setup ## everything that proves the project: package, JavaScript, book, browser
 	@$(RUN) -m tools.test
 
-test-fast: setup ## the laws, without book and browser: under two minutes
+test-fast: setup ## the laws, without book and browser: about two minutes
 	@$(RUN) -m tools.test --fast
 
 fuzz: setup ## arbitrary arguments by the thousand (DRAWS=3000, SEED=… to repeat a run)

@@ -12,7 +12,7 @@ from ..checks import explain_difference
 from ..checks.compare import same
 from ..extras import needs
 from ..geometry import Border, ConvGeometry, ShapeError, Step, shown
-from .function import conv2d
+from .function import conv2d, with_border
 from .rules import Rule
 
 with needs("torch", "convgrad.autograd"):
@@ -219,11 +219,8 @@ def compare_gradients(
         return conv2d(x, weight, bias, **options, implementation=implementation, rule=rule)
 
     def theirs(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        (top, bottom), (left, right) = geometry.padding
-        mode = "constant" if padding_mode == "zeros" else padding_mode
-        padded = F.pad(x, (left, right, top, bottom), mode)
         how: dict[str, Any] = {"stride": geometry.stride, "dilation": geometry.dilation}
-        return F.conv2d(padded, weight, bias, **how, groups=groups)
+        return F.conv2d(with_border(x, geometry), weight, bias, **how, groups=groups)
 
     gaps = [
         Gap.between(_array(a), _array(b))

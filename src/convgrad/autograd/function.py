@@ -109,11 +109,17 @@ def conv2d(
     border = (top, left)
     if padding_mode != "zeros" or (top, left) != (bottom, right):
         # as PyTorch does it: the border is made first, and has a backward pass of its own
-        x = F.pad(x, (left, right, top, bottom), _PAD_MODES.get(padding_mode, padding_mode))
-        border = (0, 0)
+        x, border = with_border(x, geometry), (0, 0)
     return _convolve(
         x, weight, bias, geometry.stride, border, geometry.dilation, groups, implementation, rule
     )
+
+
+def with_border(x: Tensor, geometry: ConvGeometry) -> Tensor:
+    """The images with their border around them, whatever the mode, each side as wide as it is."""
+    (top, bottom), (left, right) = geometry.padding
+    mode = _PAD_MODES.get(geometry.padding_mode, geometry.padding_mode)
+    return F.pad(x, (left, right, top, bottom), mode)
 
 
 class Conv2dFunction(torch.autograd.Function):

@@ -181,11 +181,7 @@ def subsampled_batch(share: float = 0.5, generator: torch.Generator | None = Non
     _require_share(share)
 
     def rule(exact: Exact, grad_output: Tensor, x: Tensor, weight: Tensor) -> Triple:
-        N = len(grad_output)
-        taken = _part(share, N)
-        order = torch.randperm(N, generator=generator, device=_device(generator, grad_output))
-        scale = torch.zeros(N, 1, 1, 1, dtype=grad_output.dtype, device=grad_output.device)
-        scale[order[:taken].to(scale.device)] = N / max(taken, 1)
+        scale = _drawn(share, len(grad_output), grad_output, generator).reshape(-1, 1, 1, 1)
         _, grad_weight, grad_bias = exact(grad_output * scale, x, weight, (False, True, True))
         grad_input, _, _ = exact(grad_output, x, weight, (True, False, False))
         return Gradients(grad_input, grad_weight, grad_bias)
@@ -229,12 +225,9 @@ def random_taps(share: float = 0.5, generator: torch.Generator | None = None) ->
         found = exact(grad_output, x, weight)
         if found.grad_weight is None:
             return found
-        taps = weight.shape[-2] * weight.shape[-1]
-        kept = _part(share, taps)
-        order = torch.randperm(taps, generator=generator, device=_device(generator, weight))
-        scale = torch.zeros(taps, dtype=weight.dtype, device=weight.device)
-        scale[order[:kept].to(scale.device)] = taps / kept
-        grad_weight = found.grad_weight * scale.reshape(weight.shape[-2:])
+        taps = weight.shape[-2:]
+        scale = _drawn(share, taps.numel(), weight, generator).reshape(taps)
+        grad_weight = found.grad_weight * scale
         return Gradients(found.grad_input, grad_weight, found.grad_bias)
 
     return rule
@@ -275,5 +268,11 @@ def _part(share: float, count: int) -> int:
     return min(count, max(1, round(share * count)))
 
 
-def _device(generator: torch.Generator | None, like: Tensor) -> torch.device:
-    return like.device if generator is None else generator.device
+def _drawn(share: float, count: int, like: Tensor, generator: torch.Generator | None) -> Tensor:
+    """A factor for each of ``count``: 0, or for those that were drawn, one that makes up for it."""
+    taken = _part(share, count)
+    device = like.device if generator is None else generator.device
+    order = torch.randperm(count, generator=generator, device=device)
+    scale = torch.zeros(count, dtype=like.dtype, device=like.device)
+    scale[order[:taken].to(like.device)] = count / max(taken, 1)
+    return scale
