@@ -187,6 +187,7 @@ def answers(mutant: Mutant, count: int):
             yield draw, wrong, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", SHOWN, ids=lambda mutant: mutant.name)
 def test_each_mutant_gets_its_cause(mutant):
     """On 50 random geometries: the right cause, or one that gives the same numbers there.
@@ -644,6 +645,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("geometry", "target"), LARGE.values(), ids=LARGE)
 def test_large_layers_are_explained_in_seconds_and_little_memory(geometry, target):
     rng = np.random.default_rng(19)

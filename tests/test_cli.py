@@ -175,6 +175,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MUTANTS if name not in ELSEWHERE])
 def test_the_cause_of_every_named_mistake_is_named(name):
     mutant = MUTANTS[name]
@@ -940,6 +941,7 @@ def test_bench_says_when_threads_make_it_uneven(folder, capsys, monkeypatch):
         assert ("threadpoolctl is not installed" in capsys.readouterr().err) == uneven
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [[], ["--table", "layers"]], ids=["rungs", "layers"])
 def test_bench_says_where_pytorch_is_missing(folder, capsys, monkeypatch, table):
     from convgrad.bench import common, layers

@@ -38,7 +38,10 @@ def threads(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("block", [1, 500, 2_000_000])
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(1, marks=pytest.mark.slow), 500, pytest.param(2_000_000, marks=pytest.mark.slow)],
+)
 def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, monkeypatch):
     for module, name in ((blocked, "SMALLEST"), (blocked, "LARGEST"), (depthwise, "CHUNK")):
         monkeypatch.setattr(module, name, block)

@@ -251,6 +251,7 @@ def test_the_covers_file_is_what_the_code_draws():
     assert "var(--cg-x)" in kept
 
 
+@pytest.mark.slow
 def test_the_cover_is_written_by_a_command(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "convgrad.figures.cover", tmp_path / "cover.svg"],

@@ -164,6 +164,7 @@ def test_the_same_numbers(asked: dict[str, list], answers: dict[str, list]) -> N
             assert answer[name] == array.ravel().tolist(), f"{name} of {g.describe()}"
 
 
+@pytest.mark.slow
 def test_the_same_products_in_the_same_order(
     asked: dict[str, list], answers: dict[str, list]
 ) -> None:

@@ -87,6 +87,7 @@ def test_the_draws_cover_what_can_go_wrong(cases: list[dict[str, Any]]) -> None:
     assert {g.padding_mode for g in drawn} == set(PADDING_MODES)
 
 
+@pytest.mark.slow
 def test_the_same_matrices(cases: list[dict[str, Any]], answers: dict[str, Any]) -> None:
     for case, answer in zip(cases, answers["matrices"], strict=True):
         g, x, weight, grad_output = (

@@ -90,6 +90,7 @@ def truth(target: str, g: ConvGeometry, operands: dict[str, np.ndarray]) -> dict
     return tensor(loops.grad_bias(grad_output, g))
 
 
+@pytest.mark.slow
 def test_both_know_the_same_mistakes(said: dict[str, Any]) -> None:
     assert sorted(said["known"]) == sorted(MISTAKES)
     assert set(MISTAKES) <= set(MUTANTS)

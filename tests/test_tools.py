@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import chromium, fuzz, lab, serve
+from tools import chromium, fuzz, headless, lab, serve
 from tools import node as nodes
 from tools import test as runner
 
@@ -144,6 +144,7 @@ def machine(monkeypatch, tmp_path):
     """A machine on which nothing is installed but what the test puts into the folder."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(headless, "PROGRAM", tmp_path / "usr" / "bin" / "chromium")
     nodes.take.cache_clear()
     yield tmp_path
     nodes.take.cache_clear()
@@ -212,6 +213,59 @@ def test_without_any_chromium_it_says_what_was_tried(machine, monkeypatch):
     with pytest.raises(chromium.ChromiumMissing, match="playwright install chromium"):
         chromium.ensure()
     assert ran == [[sys.executable, "-m", "playwright", "install", "chromium"]]
+
+
+@pytest.fixture
+def debian(machine, monkeypatch):
+    """A machine with Debian's Chromium 150-1, and the headless shell of that version in reach."""
+    monkeypatch.setenv("PATH", f"{machine}:/usr/bin:/bin")
+    monkeypatch.setattr(headless, "PROGRAM", program(machine / "bin", "chromium", "echo C 150"))
+    monkeypatch.setattr(headless, "LIBRARY", machine / "lib")
+    monkeypatch.setattr(headless, "CACHE", machine / "cache")
+    monkeypatch.setattr(chromium, "NAMES", (str(headless.PROGRAM),))
+    (machine / "lib").mkdir()
+    (machine / "lib" / "icudtl.dat").write_text("shared")
+    program(machine, "dpkg-query", "printf 150-1")
+    packed = 'case "$4" in *=150-1) touch "${4%%=*}_150-1.deb";; *) exit 1; esac'
+    program(machine, "apt-get", packed)
+    lies = f"$3{machine / 'lib'}"
+    words = f'mkdir -p "{lies}"; f="{lies}/{headless.PACKAGE}"'
+    words += """; printf '#!/bin/sh\necho Shell 150\n' > "$f"; chmod +x "$f\""""
+    program(machine, "dpkg-deb", words)
+    return machine
+
+
+def test_debians_chromium_gets_its_shell_once(debian, capsys):
+    assert chromium.find_chromium() == headless.PROGRAM
+    found = chromium.ensure()
+    assert found.version == "Shell 150"
+    assert found.program == headless.CACHE / "150-1" / headless.PACKAGE
+    assert (found.program.parent / "icudtl.dat").read_text() == "shared"
+    assert "headless shell" in capsys.readouterr().out
+    assert chromium.ensure() == found == chromium.look()
+    assert capsys.readouterr().out == ""
+    assert [each.name for each in headless.CACHE.iterdir()] == ["150-1"]
+
+
+def test_a_shell_of_another_version_is_not_taken(debian):
+    assert headless.unpack()
+    program(debian, "dpkg-query", "printf 151-1")
+    assert headless.unpacked() is None
+    assert chromium.ensure().program == headless.PROGRAM, "the archive has only 150-1"
+
+
+def test_without_the_package_there_is_no_shell(debian, monkeypatch):
+    program(debian, "apt-get", "exit 100")
+    assert not headless.unpack()
+    assert chromium.ensure().program == headless.PROGRAM
+    program(debian, "dpkg-query", "exit 1")
+    assert not headless.unpack()
+
+
+def test_a_named_chromium_gets_no_shell(debian, monkeypatch):
+    monkeypatch.setenv("CHROMIUM", str(headless.PROGRAM))
+    assert chromium.ensure().program == headless.PROGRAM
+    assert not headless.CACHE.exists()
 
 
 # ---- serving --------------------------------------------------------------------------------

@@ -72,6 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     # Two cores are the usual machine: xdist shares them, so each process keeps to one.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Every process of every stage would translate the tests anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("HYPOTHESIS_PROFILE", "fast" if options.fast else "ci")
     (CACHE / "junit").mkdir(parents=True, exist_ok=True)
     try:
@@ -91,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
 def stages(fast: bool) -> list[tuple[str, Callable[[], tuple[bool, Count]]]]:
     """The stages by name, in the order in which they are run."""
     elsewhere = "not browser and not lab and not book"
+    laws = f"{elsewhere} and not slow"
     quick = [
         ("JavaScript", javascript),
         ("bundles", lambda: plain("tools.node", "npm", "run", "--silent", "bundle:check")),
@@ -98,7 +101,7 @@ def stages(fast: bool) -> list[tuple[str, Callable[[], tuple[bool, Count]]]]:
     if fast:
         return [
             *quick,
-            ("package", lambda: pytest("package", "-n2", "-m", f"{elsewhere} and not slow")),
+            ("package", lambda: pytest("package", "-n2", "-m", laws, "--ignore=tests/browser")),
         ]
     return [
         *quick,

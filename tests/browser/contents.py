@@ -1,11 +1,12 @@
-"""The pages of the table of contents and what their sources promise."""
+"""The pages of the table of contents, what their sources promise, and how they are judged."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -15,9 +16,18 @@ ROOT = Path(__file__).resolve().parents[2]
 FAINT_TEXT = (Path(__file__).parent / "faint_text.js").read_text(encoding="utf-8")
 
 
-def pages() -> list[str]:
+class Finding(NamedTuple):
+    """One rule of accessibility that axe-core found broken."""
+
+    rule: str
+    impact: str
+    where: list[str]
+
+
+@cache
+def pages() -> tuple[str, ...]:
     """The pages in reading order, as ``"book/preface"``."""
-    return list(_names(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))))
+    return tuple(_names(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))))
 
 
 def _names(entry: Any) -> Iterator[str]:
@@ -33,6 +43,7 @@ def _names(entry: Any) -> Iterator[str]:
                 yield from _names(value)
 
 
+@cache
 def source(page: str) -> str:
     """The Markdown of a page."""
     return (ROOT / f"{page}.md").read_text(encoding="utf-8")
@@ -42,6 +53,7 @@ _CODE = re.compile(r"^(`{3,}|:{3,})(?:\{code|\w).*?^\1\s*$", re.M | re.S)
 _CELL = re.compile(r"^(`{3,}|:{3,})\{code-cell\}.*?^\1\s*$", re.M | re.S)
 
 
+@cache
 def cells(page: str) -> str:
     """The cells of a page that are run when it is built."""
     return "\n".join(match[0] for match in _CELL.finditer(source(page)))

@@ -141,7 +141,7 @@ def test_without_javascript_picture_and_numbers_stand_there(show) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 320])
-def test_it_can_be_read_in_both_modes_and_on_a_phone(show, axe: str, dark, width) -> None:
+def test_it_can_be_read_in_both_modes_and_on_a_phone(show, axe, dark, width) -> None:
     page = show(ContributionPlayer(example("D"), step=40), dark=dark, width=width, title="D")
     expect(page.locator(".cg-tool").first).to_be_visible()
     room, needed = page.evaluate(
@@ -151,8 +151,4 @@ def test_it_can_be_read_in_both_modes_and_on_a_phone(show, axe: str, dark, width
     background = page.locator(".cg-page").evaluate("(el) => getComputedStyle(el).backgroundColor")
     assert (background == "rgb(255, 255, 255)") != dark
     assert not page.evaluate(FAINT_TEXT)["faint"]
-    page.evaluate(axe)
-    found = page.evaluate(
-        "async () => (await axe.run()).violations.map((v) => [v.id, v.nodes[0].html])"
-    )
-    assert not found
+    assert not axe(page.locator(":root"))
