@@ -25,10 +25,10 @@ from .windows import window_numbers
 
 __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 
-# Bytes of columns in a block: a tenth of all, so that a few threads still hold far less than all
-# columns, and within these bounds.  Fewer, and threads spend their time on taking turns with
+# Bytes of columns in a block: a sixteenth of all, so that a few threads still hold far less than
+# all columns, and within these bounds.  Fewer, and threads spend their time on taking turns with
 # Python's lock; more, and the block has left the cache before it is multiplied.
-SMALLEST, LARGEST = 2_000_000, 8_000_000
+SMALLEST, LARGEST = 900_000, 8_000_000
 FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
 LEAST = 256  # windows: with fewer, a matrix product spends its time on the other operand
 
@@ -264,7 +264,7 @@ def blocks(
     Small images share a block, large ones are cut into rows.
     """
     whole = window_numbers(geometry) * itemsize
-    block = min(max(whole // 10, SMALLEST), LARGEST)
+    block = min(max(whole // 16, SMALLEST), LARGEST)
     windows = max(block // (_taps(part, geometry) * itemsize), LEAST)
     rows = windows // geometry.OW
     if rows >= geometry.OH:
