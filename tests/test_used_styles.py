@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("sphinx")
-EXTENSIONS = Path(__file__).resolve().parents[1] / "book" / "_ext"
+ROOT = Path(__file__).resolve().parents[1]
+EXTENSIONS = ROOT / "book" / "_ext"
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +87,20 @@ def test_every_build_cuts_from_the_whole(used_styles, tmp_path):
     style.write_text(".two{e:f}")  # written anew
     used_styles.prune(app, None)
     assert style.read_text() == ".two{e:f}" + used_styles.CUT
+
+
+BOXES = sorted(
+    {
+        name
+        for page in (ROOT / "book").rglob("*.md")
+        for name in re.findall(r"^:class: (cg-[\w-]+)$", page.read_text("utf-8"), re.M)
+    }
+)
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_no_widget_colours_the_boxes_of_a_page(name):
+    """A widget brings its stylesheet into the page; a bare class in it would reach everywhere."""
+    for style in (ROOT / "src" / "convgrad" / "widgets" / "static").glob("*.css"):
+        bare = re.search(rf"(?:^|[}}{{,])\s*\.{name}\s*[,{{]", style.read_text("utf-8"))
+        assert not bare, f"{style.name}: say whose .{name} is meant, such as .cg-tile.{name}"
