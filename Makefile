@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast fuzz lint format book lab bench dist setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book lab bench dist links setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -48,6 +48,9 @@ lab: setup ## open the chapters as notebooks in JupyterLab
 
 dist: setup ## build the wheel and the source archive into dist
 	@$(RUN) -m hatchling build
+
+links: ## ask for every address outside the project over the network, and print those that are lost
+	@$(PYTHON) -m tools.links
 
 bench: setup book browser ## measure the rungs, the answers of the widgets, the weight of the pages
 	@$(RUN) -m benchmarks.rungs

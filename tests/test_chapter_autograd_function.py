@@ -172,13 +172,13 @@ def test_one_row_folded_is_pytorchs():
 
 
 def test_the_gradient_of_a_gradient():
-    """The exercise: S by x is the input gradient with V for the kernel, S by g the forward pass."""
+    """The exercise: L' by x is the input gradient with d for the kernel, by g the forward pass."""
     geometry = example("C").geometry
     x, weight, _, g = (torch.from_numpy(a).requires_grad_() for a in example("C").arrays())
-    V = torch.arange(9.0, dtype=torch.float64).reshape(weight.shape) - 4
+    d = torch.arange(9.0, dtype=torch.float64).reshape(weight.shape) - 4
     (first,) = torch.autograd.grad(F.conv2d(x, weight, stride=2), weight, g, create_graph=True)
-    by_x, by_g = torch.autograd.grad((first * V).sum(), (x, g))
-    arrays = g.detach().numpy(), V.numpy(), geometry
+    by_x, by_g = torch.autograd.grad((first * d).sum(), (x, g))
+    arrays = g.detach().numpy(), d.numpy(), geometry
     assert np.array_equal(by_x.numpy(), loops.grad_input(*arrays))
     assert np.array_equal(by_g.numpy(), loops.forward(x.detach().numpy(), *arrays[1:]))
 

@@ -189,6 +189,15 @@ def test_several_mistakes_pass_all_five_on_example_b():
     assert len(silent) > 1
 
 
+def test_a_batch_without_images_has_zeros_for_gradients():
+    none = ConvGeometry(N=0, C=2, H=4, W=4, O=3, KH=3, KW=3)
+    g, x = np.zeros(none.output_shape), np.zeros(none.x_shape)
+    assert not loops.grad_weight(g, x, none).any()
+    assert loops.grad_weight(g, x, none).shape == (3, 2, 3, 3)
+    with pytest.raises(ValueError, match="cannot reshape"):
+        MUTANTS["reshape_minus_one"](g, x, none)
+
+
 # ---- derivations -----------------------------------------------------------------------------
 
 

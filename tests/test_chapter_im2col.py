@@ -47,13 +47,13 @@ def test_the_cell_folded_by_hand():
     x, weight, _, g = example("B").arrays()
     geometry = example("B").geometry
     places = pictures.copies(geometry, h=1, v=2)
-    P = weight.reshape(1, 9).T @ g.reshape(1, 9)
+    products = weight.reshape(1, 9).T @ g.reshape(1, 9)
     assert {unfold(x, geometry)[0][at] for at in places} == {x[0, 0, 1, 2]}
     right = loops.grad_input(g, weight, geometry)[0, 0, 1, 2]
-    assert sum(P[at] for at in places) == right == 5
+    assert sum(products[at] for at in places) == right == 5
     assert len(places) == 6  # "its six copies", "lies in six windows"
     alt = alt_text(PAGE, "pictures.folded(")
-    there = ", ".join(f"{written(P[r, l])} in row {r}" for r, l in places)
+    there = ", ".join(f"{written(products[r, l])} in row {r}" for r, l in places)
     assert f"same six places lit: {there}." in alt
     assert alt.endswith(f"cell (1, 2) lit: {written(right)}.")
 
@@ -70,7 +70,7 @@ def test_pictures_hold_the_numbers_of_their_example():
         pictures.unfolded().words()
     )
     words = pictures.folded().words()
-    assert {"P = Wᵀ·G", "∂L/∂x", "unfold", "fold"} <= set(words)
+    assert {"wᵀ·g", "∂L/∂x", "unfold", "fold"} <= set(words)
 
 
 def test_the_sizes_of_example_d():
@@ -121,16 +121,16 @@ def test_the_symmetric_accident(step):
 
 
 def test_unfold_as_a_matrix():
-    """The exercise of that name: M has a single 1 in a row, and fold is its transpose."""
+    """The exercise of that name: J has a single 1 in a row, and fold is its transpose."""
     geometry = ConvGeometry(C=1, H=4, W=5, O=1, KH=2, KW=3, stride=(2, 1), padding=(1, 0))
     cells = np.eye(20).reshape(20, 1, 4, 5)
-    M = unfold(cells, geometry).reshape(20, -1).T  # a row for each number of the columns
-    assert set(M.sum(axis=1)) == {0, 1}
+    J = unfold(cells, geometry).reshape(20, -1).T  # a row for each number of the columns
+    assert set(J.sum(axis=1)) == {0, 1}
     counts = fold(unfold(np.ones((1, 1, 4, 5)), geometry), geometry)
-    assert np.array_equal(M.sum(axis=0), counts.ravel())
-    Z = np.random.default_rng(0).integers(-4, 5, len(M))
+    assert np.array_equal(J.sum(axis=0), counts.ravel())
+    Z = np.random.default_rng(0).integers(-4, 5, len(J))
     columns = Z.reshape(1, 6, -1)
-    assert np.array_equal(M.T @ Z, fold(columns, geometry).ravel())
+    assert np.array_equal(J.T @ Z, fold(columns, geometry).ravel())
 
 
 # ---- the backward pass in torch ------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pages import alt_text, imports, spoken
 from convgrad import ConvGeometry, conv2d, conv_transpose2d, example, exercises, loops
 from convgrad.checks import random_geometry
 from convgrad.mutants import MUTANTS
+from convgrad.tables import multiplicity
 from convgrad.turned import search
 
 pytest.importorskip("matplotlib")
@@ -194,6 +195,29 @@ def test_a_border_too_wide_means_rows_of_g_that_throw_nothing_back():
     assert not loops.grad_input(g, np.ones(geometry.weight_shape), geometry).any()
 
 
+# ---- mistakes --------------------------------------------------------------------------------
+
+
+def test_a_leftover_in_the_border_is_a_row_of_the_image():
+    stem = ConvGeometry(C=1, H=16, W=16, O=1, KH=7, KW=7, stride=3, padding=2)
+    assert stem.leftover == (1, 1) and stem.padding[0][1] >= 1
+    assert (multiplicity(stem) > 0).all()  # "every row of the image is read"
+    g, weight = np.ones(stem.output_shape), np.ones(stem.weight_shape)
+    short, whole = (
+        conv_transpose2d(g, weight, stride=3, padding=2, output_padding=rest) for rest in (0, 1)
+    )
+    assert (short.shape[2], whole.shape[2]) == (15, 16)
+    assert np.array_equal(whole, loops.grad_input(g, weight, stem))
+    assert whole[0, 0, -1].any()  # "and not one of zeros"
+
+
+def test_a_width_worked_out_from_the_height_hides_on_squares():
+    for H, W, found in ((6, 6, (6, 6)), (6, 9, (6, 6))):
+        geometry = ConvGeometry(C=1, H=H, W=W, O=1, KH=3, KW=3)
+        g, weight = np.ones(geometry.output_shape), np.ones(geometry.weight_shape)
+        assert MUTANTS["width_from_height"](g, weight, geometry).shape[2:] == found
+
+
 # ---- the exercises explain -------------------------------------------------------------------
 
 
@@ -260,6 +284,16 @@ def test_wrong_gathers_are_told_why(name, words):
     verdict = exercises.get("input-by-gather").check(MUTANTS[name].function)
     assert not verdict.passed
     assert re.search(words, verdict.message), verdict.message
+
+
+def test_the_pixel_is_asked_for_a_number_that_no_page_prints():
+    """The chapter before tells what the pixel gets from example A's own gradient."""
+    exercise = exercises.get("input-one-pixel")
+    weight, g = example("A").arrays().weight, np.array([[[[1.0, -1], [2, 3]]]])
+    assert exercise.answer == loops.grad_input(g, weight, example("A").geometry).item() == 9
+    assert exercise.answer != grad_input("A").item() == 19
+    wrong = [number for number, _ in exercise.mistakes]
+    assert len({exercise.answer, *wrong}) == 1 + len(wrong) == 5
 
 
 def test_the_four_suspects_leave_four_grids_as_the_words_say():

@@ -17,6 +17,7 @@ from convgrad import IMPLEMENTATIONS, ConvGeometry, blocked, example, exercises,
 from convgrad.checks import random_operands
 from convgrad.costs import intensity, operations, traffic
 from convgrad.im2col import column_numbers, unfold
+from convgrad.mutants import MUTANTS
 
 pytest.importorskip("matplotlib")
 from convgrad.figures.chapters import memory_and_speed as pictures
@@ -203,6 +204,18 @@ def test_the_blocks_the_page_lists():
     cut_layer = ConvGeometry(N=2, C=32, H=40, W=40, O=24, KH=3, KW=3, padding=1)
     blocks = blocked.blocks(cut_layer, blocked.everything(cut_layer), slice(0, 2), itemsize=8)
     assert len(list(blocks)) > cut_layer.N  # "a layer that is cut"
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+def test_never_read_never_written():
+    skips = ConvGeometry(C=1, H=4, W=4, O=1, KH=1, KW=1, stride=2)
+    g, weight = np.array([[[[1.0, 2], [3, 4]]]]), np.full((1, 1, 1, 1), 3.0)
+    wrong = MUTANTS["buffer_prefilled"](g, weight, skips)[0, 0]
+    right = loops.grad_input(g, weight, skips)[0, 0]
+    assert (right == 0).sum() == 12
+    assert (wrong[right == 0] == 5).all() and (wrong[right != 0] == right[right != 0]).all()
 
 
 # ---- exercises -----------------------------------------------------------------------------------

@@ -191,9 +191,10 @@ def test_two_sums_that_agree(seed):
 
 
 def test_the_mistakes_give_the_numbers_that_are_shown():
-    _, weight, _, g = example("B").arrays()
-    geometry = example("B").geometry
-    assert MUTANTS["col2im_assign"](g, weight, geometry)[0, 0, 1, 3] == 0
+    x, weight, _, g = example("A").arrays()
+    clipped = MUTANTS["kernel_clipped_to_input"](g, x, example("A").geometry)
+    assert clipped.shape == (1, 1, 1, 1)  # as large as the image
+    assert loops.grad_weight(g, x, example("A").geometry).shape == weight.shape == (1, 1, 4, 4)
     row = ConvGeometry(C=1, H=1, W=5, O=1, KH=1, KW=3)
     sent = np.array([1.0, 10, 100]).reshape(1, 1, 1, 3)
     ones = np.ones((1, 1, 1, 3))

@@ -9,15 +9,18 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import re
+from collections import Counter
 
 import pytest
 
 pytest.importorskip("matplotlib")
-from pages import PAGES, Checked, cells, checked, imports
+from pages import BOOK, PAGES, Checked, cells, checked, imports
 
 from convgrad import exercises
 
+FILE = "tests/cases/conv_cases.json"
 CHECKED = [each for page in PAGES for each in checked(page)]
 every_checked_cell = pytest.mark.parametrize(
     "cell",
@@ -81,3 +84,31 @@ def test_the_pages_are_those_of_the_table_of_contents():
     contents = (PAGES["weight_gradient"].parents[2] / "_toc.yml").read_text("utf-8")
     listed = re.findall(r"file: book/part\d+/(\w+)", contents)
     assert set(listed) == set(PAGES)
+
+
+# ---- how it goes wrong -----------------------------------------------------------------------
+
+BOX = re.compile(r"```\{admonition\} [^\n]*\n:class: cg-wrong\n(.*?)\n```\n", re.S)
+CASES = {case["id"] for case in json.loads((BOOK.parent / FILE).read_text("utf-8"))}
+
+
+def named_cases(page: str) -> list[str]:
+    """Every case that a page names, as often as it does."""
+    return [
+        name for name in re.findall(r"`([\w-]+)`", PAGES[page].read_text("utf-8")) if name in CASES
+    ]
+
+
+@every_page
+def test_a_page_tells_at_least_two_mistakes_from_public_reports(page):
+    text = PAGES[page].read_text("utf-8")
+    assert sum("{cite" in box for box in BOX.findall(text)) >= 2
+    named = re.findall(r"\bcases? (`[\w-]+`(?:(?:,| and) `[\w-]+`)*)", text)
+    assert named and set(re.findall(r"`([\w-]+)`", " ".join(named))) <= CASES
+
+
+def test_the_first_four_parts_tell_a_mistake_once():
+    """Where it belongs best; another chapter says in a line where that is."""
+    first = [page for page, path in PAGES.items() if path.parent.name < "part5"]
+    told = Counter(name for page in first for name in named_cases(page))
+    assert not {name for name, times in told.items() if times > 1}

@@ -507,6 +507,17 @@ def test_the_output_padding_that_is_told_gives_the_right_size(seed):
     assert "both sides together" in told.sentence
 
 
+@pytest.mark.parametrize(("H", "stride", "missing"), [(6, 2, 1), (7, 2, 1), (7, 2, 2), (5, 1, 1)])
+def test_output_padding_is_advised_only_where_something_is_left_over(H, stride, missing):
+    geometry = ConvGeometry(C=1, H=H, W=7, O=1, KH=3, KW=3, stride=stride, padding=1)
+    draw = random_operands(geometry, np.random.default_rng(0))
+    expected = right(draw, "input")
+    told = explain_difference(expected[:, :, : H - missing], expected, **known(draw, "input"))
+    enough = 0 < missing <= geometry.leftover[0]
+    assert told.cause in (("leftover_lost",) if enough else ("wrong_crop", "wrong_shape"))
+    assert ("output_padding" in told.sentence) == enough, told.sentence
+
+
 def test_kernels_that_are_dealt_to_groups_like_cards_are_named():
     geometry = ConvGeometry(C=2, H=4, W=4, O=6, KH=2, KW=2, groups=2)
     draw = random_operands(geometry, np.random.default_rng(4))

@@ -160,7 +160,11 @@ BAD_GEOMETRY: dict[str, tuple[dict[str, Any], type, tuple[str, ...]]] = {
     "same with a stride": (
         {"padding": "same", "stride": 2},
         GeometryError,
-        ("padding='same' with stride 2", "cannot have the input's size", "use stride 1"),
+        (
+            "padding='same' with stride 2",
+            "'same' needs stride 1, here and in PyTorch",
+            "((1, 1), (1, 1))",
+        ),
     ),
     "unknown padding mode": (
         {"padding_mode": "edge"},

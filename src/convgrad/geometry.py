@@ -452,15 +452,15 @@ class ConvGeometry:
                 f"padding is {shown(padding)}: use 'same', 'valid', an int, "
                 "a pair, or ((top, bottom), (left, right))"
             )
-        if self.stride != (1, 1):
-            raise GeometryError(
-                f"padding='same' with stride {short(self.stride)}: the output "
-                "cannot have the input's size; use stride 1 or give the "
-                "padding in numbers"
-            )
         # d(k − 1) cells in all; the odd one stands at the end, as in PyTorch
         totals = (extent - 1 for extent in self.span)
         rows, cols = ((total // 2, total - total // 2) for total in totals)
+        if self.stride != (1, 1):
+            raise GeometryError(
+                f"padding='same' with stride {short(self.stride)}: 'same' needs "
+                "stride 1, here and in PyTorch; use stride 1, or give the "
+                f"padding in numbers, for example {rows, cols}"
+            )
         return rows, cols
 
     def _check_border(self) -> None:

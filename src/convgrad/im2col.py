@@ -142,8 +142,8 @@ def grad_input(
     upstream = _output_rows(grad_output, geometry)  # n k o l
     kernels = _kernel_rows(weight, geometry).swapaxes(1, 2)  # k r o
     products = kernels @ upstream  # k r o · n k o l = n k r l
-    N, G, R, L = products.shape
-    return fold(products.reshape(N, G * R, L), geometry)
+    N, groups, rows, windows = products.shape
+    return fold(products.reshape(N, groups * rows, windows), geometry)
 
 
 def _kernel_rows(weight: np.ndarray, geometry: ConvGeometry) -> np.ndarray:

@@ -65,7 +65,7 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
         x.locator('[data-row="2"][data-col="2"]').click()
         x.get_by_role("textbox").fill("42")
         x.get_by_role("textbox").press("Enter")
-        matrix.get_by_role("radio", name="forward: W·columns").check()
+        matrix.get_by_role("radio", name="forward: w·columns").check()
         blocks = cells.nth(1).get_by_role("region", name="Blocks of groups")
         first = blocks.get_by_role("grid", name=re.compile(r"^x\[0,0\]"))
         first.locator('[data-row="0"][data-col="0"]').click()
@@ -86,8 +86,8 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
 
         # from Python to the browser
         run(page, cells.nth(3))
-        expect(matrix.get_by_role("radio", name="grad_input: Wᵀ·G, fold")).to_be_checked()
-        upstream = matrix.get_by_role("grid", name=re.compile("^G, "))
+        expect(matrix.get_by_role("radio", name="grad_input: wᵀ·g, fold")).to_be_checked()
+        upstream = matrix.get_by_role("grid", name=re.compile("^g, "))
         expect(upstream.locator('[data-row="0"][data-col="0"]')).to_have_text("7")
         expect(blocks.get_by_role("checkbox", name="with the transpose")).to_be_checked()
         expect(blocks.locator("output")).to_have_text("12 / 12")

@@ -109,7 +109,7 @@ def test_a_complete_matrix_stays_complete_when_a_knob_is_taken_back(tab, gallery
 
 def test_stage_and_step_of_the_matrices_travel(gallery, visit):
     shown = Shown(gallery, "UnfoldMatrix")
-    shown.root.get_by_role("radio", name="grad_weight: G·columnsᵀ").check()
+    shown.root.get_by_role("radio", name="grad_weight: g·columnsᵀ").check()
     shown.root.get_by_role("slider", name="step").fill("5")
     other = Shown(visit().goto(shown.copied("copy link"), settle=False), "UnfoldMatrix")
     expect(other.root.locator("output")).to_have_text("5 / 9")

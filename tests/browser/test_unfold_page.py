@@ -18,9 +18,9 @@ WIDGET = "unfold_matrix"
 
 STAGES = {
     "columns": "columns",
-    "forward": "forward: W·columns",
-    "weight": "grad_weight: G·columnsᵀ",
-    "input": "grad_input: Wᵀ·G, fold",
+    "forward": "forward: w·columns",
+    "weight": "grad_weight: g·columnsᵀ",
+    "input": "grad_input: wᵀ·g, fold",
 }
 
 
@@ -199,7 +199,7 @@ def test_each_cell_of_a_product_is_spelled_out(matrix):
     cases = [
         ("forward", "y", (0, 4), W[0], columns[:, 4], "y[0,0,1,1]"),
         ("weight", "grad_weight", (0, 5), G[0], columns.T[:, 5], "grad_weight[0,0,1,2]"),
-        ("input", "Wᵀ·G", (2, 7), W.T[2], G[:, 7], "product[2,7]"),
+        ("input", "wᵀ·g", (2, 7), W.T[2], G[:, 7], "product[2,7]"),
     ]
     for stage, grid, (row, col), left, right, name in cases:
         matrix.choose(STAGES[stage])
@@ -251,12 +251,12 @@ def test_numbers_can_be_edited_where_they_stand(tab, matrix):
     matrix.choose(STAGES["weight"])
     matrix.choose("1")
     matrix.choose("B")
-    edit("G", 2, 5, "9")
+    edit("g", 2, 5, "9")
     grad_output[1, 5, 1, 2] = 9
     matrix.choose(STAGES["input"])
     matrix.choose("1")
     matrix.choose("B")
-    edit("Wᵀ", 7, 0, "1.5")
+    edit("wᵀ", 7, 0, "1.5")
     weight[3, 1, 0, 1] = 1.5
     mirror.x, mirror.weight, mirror.grad_output = x, weight, grad_output
     assert np.array_equal(matrix.numbers("grad_input", 1), mirror.products.grad_input[1, 3])

@@ -193,7 +193,7 @@ describe("in words", () => {
       const [, terms, sum] = /= ([^=]*) = (-?\d+)/.exec(text.slice(text.indexOf("column "))) ?? [];
       assert.equal(Function(`return ${terms}`)(), Number(sum), text);
     }
-    assert.match(said("weight", spots[1][1]), /^image 1’s share of grad_weight\[1,0,1,1\] = row 1 of G · column 4 of columnsᵀ/);
+    assert.match(said("weight", spots[1][1]), /^image 1’s share of grad_weight\[1,0,1,1\] = row 1 of g · column 4 of columnsᵀ/);
     assert.match(said("input", { place: "result", r: 0, l: 0 }), /lost: the tap lies on the padding, above the image$/);
   });
   test("a cell of grad_input is the sum of what is folded into it", () => {

@@ -251,13 +251,20 @@ def _cut_of_input(array: np.ndarray, sums: Sums, name: str) -> Iterator[Hypothes
             + f": the image begins at row {sums.top}, column {sums.left} and has "
             f"{geometry.H}×{geometry.W} cells."
         )
-        if not whole and (top, left) == (sums.top, sums.left):
+        if (top, left) == (sums.top, sums.left) and _lacks_the_leftover((ah, aw), geometry):
             words += f" A transposed convolution gets that size from {output_padding(geometry)}."
         yield Hypothesis(
             "shifted" if whole else "wrong_crop",
             words,
             padded[:, :, top : top + ah, left : left + aw],
         )
+
+
+def _lacks_the_leftover(size: tuple[int, int], geometry: ConvGeometry) -> bool:
+    """Whether rows or columns are missing, and no more than the windows left over."""
+    missing = geometry.H - size[0], geometry.W - size[1]
+    few = all(0 <= m <= left for m, left in zip(missing, geometry.leftover, strict=True))
+    return few and any(missing)
 
 
 def _places(array: np.ndarray, padded: np.ndarray) -> list[tuple[int, int]]:

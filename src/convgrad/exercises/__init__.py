@@ -56,7 +56,7 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
 Chapter *The input gradient is a transposed convolution* (``chapter="input_gradient"``)
 
     key                    kind      level  what is asked
-    input-one-pixel        number    1      example A: the one number of grad_input
+    input-one-pixel        number    1      example A with another g: the one number of grad_input
     input-one-cell         number    1      example B: the number at grad_input[0,0,1,2]
     input-how-many         number    1      example C: how many products meet in cell (2,4)?
     input-stride-row       grid      2      three kernels, two apart, on a row of eight cells

@@ -305,8 +305,8 @@ _any = Function(
     title="In one call",
     prompt=(
         "Write `grad_weight(grad_output, x, geometry)` with a single call of `conv2d`, for any "
-        "batch, stride, zero padding, dilation and number of groups. The result has the shape "
-        "`geometry.weight_shape`."
+        "batch of at least one image, stride, zero padding, dilation and number of groups. The "
+        "result has the shape `geometry.weight_shape`."
     ),
     starter=(
         "def grad_weight(grad_output, x, geometry):\n"
@@ -324,11 +324,11 @@ _any = Function(
     solution=(
         "def grad_weight(grad_output, x, geometry):\n"
         "    g = geometry\n"
-        "    M = g.N * g.groups\n"
-        "    images = x.reshape(M, g.CG, g.H, g.W).swapaxes(0, 1)\n"
+        "    NG = g.N * g.groups\n"
+        "    images = x.reshape(NG, g.CG, g.H, g.W).swapaxes(0, 1)\n"
         "    kernels = grad_output.reshape(g.N * g.O, 1, g.OH, g.OW)\n"
         "    how = dict(stride=g.dilation, dilation=g.stride)\n"
-        "    t = conv2d(images, kernels, padding=g.padding, groups=M, **how)\n"
+        "    t = conv2d(images, kernels, padding=g.padding, groups=NG, **how)\n"
         "    t = t[:, :, : g.KH, : g.KW]  # c (n o) i j\n"
         "    t = t.reshape(g.CG, g.N, g.O, g.KH, g.KW)\n"
         "    return t.sum(axis=1).swapaxes(0, 1)"

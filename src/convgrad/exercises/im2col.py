@@ -279,29 +279,29 @@ _which_digits = Grid(
 # ---- which product ---------------------------------------------------------------------------
 
 _PRODUCTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "`(G @ U).sum(0)`": lambda G, U: (G @ U).sum(0),
-    "`(U @ G.swapaxes(1, 2)).sum(0)`": lambda G, U: (U @ G.swapaxes(1, 2)).sum(0),
-    "`(G @ U.swapaxes(1, 2)).sum(0)`": lambda G, U: (G @ U.swapaxes(1, 2)).sum(0),
-    "`(G @ U.swapaxes(1, 2)).mean(0)`": lambda G, U: (G @ U.swapaxes(1, 2)).mean(0),
+    "`(g @ U).sum(0)`": lambda g, U: (g @ U).sum(0),
+    "`(U @ g.swapaxes(1, 2)).sum(0)`": lambda g, U: (U @ g.swapaxes(1, 2)).sum(0),
+    "`(g @ U.swapaxes(1, 2)).sum(0)`": lambda g, U: (g @ U.swapaxes(1, 2)).sum(0),
+    "`(g @ U.swapaxes(1, 2)).mean(0)`": lambda g, U: (g @ U.swapaxes(1, 2)).mean(0),
 }
 
 
 def _matrices(letter: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """G (n o l) and U (n r l) of an example's first group, and the right product (o r)."""
+    """g (n o l) and U (n r l) of an example's first group, and the right product (o r)."""
     geometry = example(letter).geometry
     x, _, _, grad_output = example(letter).arrays()
-    G = grad_output.reshape(geometry.N, geometry.O, -1)[:, : geometry.OG]
+    g = grad_output.reshape(geometry.N, geometry.O, -1)[:, : geometry.OG]
     U = im2col.unfold(x, geometry)[:, : geometry.CG * geometry.KH * geometry.KW]
     right = windows.grad_weight(grad_output, x, geometry)[: geometry.OG]
-    return G, U, right.reshape(geometry.OG, -1)
+    return g, U, right.reshape(geometry.OG, -1)
 
 
 def _gives_the_gradient(
     product: Callable[[np.ndarray, np.ndarray], np.ndarray], letter: str
 ) -> bool:
-    G, U, right = _matrices(letter)
+    g, U, right = _matrices(letter)
     try:
-        return np.array_equal(product(G, U), right)
+        return np.array_equal(product(g, U), right)
     except ValueError:  # the shapes do not fit
         return False
 
@@ -318,8 +318,8 @@ _which_product = Choice(
     level=2,
     title="Which product?",
     prompt=(
-        "`G` has the shape (N, O, L) and `U` the shape (N, R, L). Which line gives the weight "
-        "gradient in the shape (O, R)?"
+        "`g` has the axes n, o, l and `U` the axes n, r, l. Which line gives the weight gradient "
+        "with the axes o, r?"
     ),
     options=tuple(_PRODUCTS),
     hints=(
@@ -331,10 +331,10 @@ _which_product = Choice(
     compute_mistakes=lambda: [
         (
             0,
-            "This would sum over the second letter of G, which counts positions, and the first of "
+            "This would sum over the second letter of g, which counts positions, and the first of "
             "U, which counts taps.",
         ),
-        (1, "The numbers are right, but this has the shape (R, O)."),
+        (1, "The numbers are right, but its axes are r, o."),
         (3, "This is the mean over the images. Their shares add."),
     ],
     explanation="With U turned over its diagonal, $l$ is summed over. Then the images are added.",
@@ -353,7 +353,7 @@ def _blind_option(letter: str) -> str:
 
 
 def _blind_example() -> int:
-    forgotten = _PRODUCTS["`(G @ U).sum(0)`"]
+    forgotten = _PRODUCTS["`(g @ U).sum(0)`"]
     (place,) = (k for k, letter in enumerate(_BLIND) if _gives_the_gradient(forgotten, letter))
     return place
 
@@ -365,7 +365,7 @@ _blind = Choice(
     title="Which example cannot see it?",
     prompt=(
         "Somebody forgets to transpose `U` and computes the weight gradient as "
-        "`(G @ U).sum(0)`. On one of the running examples the result is right all the same. On "
+        "`(g @ U).sum(0)`. On one of the running examples the result is right all the same. On "
         "which?"
     ),
     options=tuple(map(_blind_option, _BLIND)),
@@ -377,7 +377,7 @@ _blind = Choice(
     compute_mistakes=lambda: [
         (
             k,
-            "Here G has as many columns as U has, and U has another number of rows: the product "
+            "Here g has as many columns as U has, and U has another number of rows: the product "
             "cannot be formed.",
         )
         for k, letter in enumerate(_BLIND)
@@ -423,22 +423,22 @@ _grad_weight = Function(
     ),
     hints=(
         "Give grad_output the shape (N, O, L): `grad_output.reshape(N, O, -1)`.",
-        "`G @ columns.swapaxes(1, 2)` has the shape (N, O, R): a product for each image.",
+        "`g @ columns.swapaxes(1, 2)` has the axes n, o, r: a product for each image.",
         "Add over the images and give the result the shape of the weights.",
     ),
     trials=_weight_trials,
     solution=(
         "def grad_weight(grad_output, columns, geometry):\n"
         "    N, O = grad_output.shape[:2]\n"
-        "    G = grad_output.reshape(N, O, -1)  # n o l\n"
-        "    shares = G @ columns.swapaxes(1, 2)  # n o r\n"
+        "    g = grad_output.reshape(N, O, -1)  # n o l\n"
+        "    shares = g @ columns.swapaxes(1, 2)  # n o r\n"
         "    return shares.sum(axis=0).reshape(geometry.weight_shape)"
     ),
 )
 
 
 def _fold_trials(rng: np.random.Generator) -> Iterator[Trial]:
-    """The columns are Wᵀ·G, so that what a mistake makes of them can be named."""
+    """The columns are wᵀ·g, so that what a mistake makes of them can be named."""
     for geometry in geometries(rng, only=_one_group):
         _, _, weight, g = random_operands(geometry, rng)
         products = weight.reshape(geometry.O, -1).T @ g.reshape(geometry.N, geometry.O, -1)
@@ -455,7 +455,7 @@ _fold = Function(
         "Write `fold(columns, geometry)`: `columns` is `(N, C·KH·KW, OH·OW)`, the result has the "
         "shape `geometry.x_shape`, and every number is added to the cell that its tap reads; what "
         "lies on padding is dropped. Any stride, zero padding and dilation. It is tried on columns "
-        "that are products Wᵀ·G, so a complaint may speak of grad_input."
+        "that are products wᵀ·g, so a complaint may speak of grad_input."
     ),
     starter=(
         "def fold(columns, geometry):\n"

@@ -38,12 +38,22 @@ def _mutated(name: str, letter: str) -> np.ndarray:
 # ---- the one pixel of example A ------------------------------------------------------------
 
 
+# Not example A's own gradient, whose answer an earlier chapter prints.
+_PIXEL_G = np.array([[[[1.0, -1.0], [2.0, 3.0]]]])
+
+
+def _one_pixel(name: str | None = None) -> float:
+    """What the pixel of example A gets from that gradient, or what a mutant gives it."""
+    rule = windows.grad_input if name is None else MUTANTS[name]
+    return rule(_PIXEL_G, example("A").arrays().weight, example("A").geometry).item()
+
+
 def _one_pixel_mistakes() -> list[tuple[float, str]]:
-    _, weight, _, g = example("A").arrays()
-    middle, g = weight[0, 0, 1:3, 1:3], g[0, 0]
+    weight, g = example("A").arrays().weight, _PIXEL_G[0, 0]
+    middle = weight[0, 0, 1:3, 1:3]
     return [
         (
-            _mutated("dgrad_no_flip", "A").item(),
+            _one_pixel("dgrad_no_flip"),
             "You laid grad_output on the middle of the kernel as it is. But as the window moves "
             "right, the pixel lies under a tap further left.",
         ),
@@ -63,15 +73,16 @@ def _one_pixel_mistakes() -> list[tuple[float, str]]:
     ]
 
 
-_one_pixel = Number(
+_pixel = Number(
     key="input-one-pixel",
     chapter=_CHAPTER,
     level=1,
     title="One pixel collects",
     prompt=(
-        "Example A: the image is one pixel with a border of two zeros on every side, so four "
-        "windows cover it. Which number is `grad_input[0, 0, 0, 0]`?\n\n"
-        + numbers_of("A", "weight", "grad_output")
+        "Example A, but with another upstream gradient. The image is one pixel with a border of "
+        "two zeros on every side, so four windows cover it. Which number is "
+        "`grad_input[0, 0, 0, 0]`?\n\n"
+        + written_out(weight=example("A").arrays().weight[0, 0], grad_output=_PIXEL_G[0, 0])
     ),
     hints=(
         "In the window of output cell (0, 0) the pixel lies under tap (2, 2). Under which in the "
@@ -79,15 +90,15 @@ _one_pixel = Number(
         "When the window goes one column to the right, the tap is one column further left.",
         "Four products: `grad_output[p, q]` times `weight[2 − p, 2 − q]`.",
     ),
-    compute=lambda: _grad_input("A").item(),
+    compute=_one_pixel,
     compute_mistakes=_one_pixel_mistakes,
     explanation=(
         "The four numbers of grad_output meet the middle of the kernel, turned by 180°. Nobody "
         "turned it: the window moved."
     ),
     solution=(
-        "_, w, _, g = example('A').arrays()\n"
-        "answer = (g[0, 0] * w[0, 0, 1:3, 1:3][::-1, ::-1]).sum()"
+        "w, g = example('A').arrays().weight, np.array([[1, -1], [2, 3]])\n"
+        "answer = (g * w[0, 0, 1:3, 1:3][::-1, ::-1]).sum()"
     ),
 )
 
@@ -600,7 +611,7 @@ _by_gather = Function(
 
 
 EXERCISES: tuple[Exercise, ...] = (
-    _one_pixel,
+    _pixel,
     _one_cell,
     _how_many,
     _stride_row,

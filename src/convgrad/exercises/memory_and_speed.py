@@ -64,8 +64,8 @@ _times = Number(
         ),
     ],
     explanation=(
-        "A quarter of the cells begin a window, and each holds 49 numbers of a channel: "
-        "$KH\\cdot KW/s^2=49/4$."
+        "There are 112·112 windows, a quarter of the number of cells, and each holds 49 numbers "
+        "of a channel: $KH\\cdot KW/(s_h\\cdot s_w)=49/4$."
     ),
     solution="answer = 7 * 7 / 2**2",
 )

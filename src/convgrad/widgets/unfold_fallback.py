@@ -95,12 +95,12 @@ def _forward(g: ConvGeometry, image: np.ndarray, columns: np.ndarray, W: np.ndar
         [
             _map("x", "x", image, set(), g),
             _matrix("x", "columns", columns, _down(col, columns)),
-            _matrix("kernel", "W, a kernel a row", W, _across(row, W)),
+            _matrix("kernel", "w, a kernel a row", W, _across(row, W)),
             _matrix("output", "y, the output without bias", y, {(0, 0, row, col)}),
         ],
-        "The output as a product of matrices, y = W · columns",
+        "The output as a product of matrices, y = w · columns",
         _dot(
-            name, W[row], columns[:, col], f"row {row} of W · column {col} of the columns", "output"
+            name, W[row], columns[:, col], f"row {row} of w · column {col} of the columns", "output"
         ),
     )
 
@@ -115,12 +115,12 @@ def _weight(g: ConvGeometry, columns: np.ndarray, G: np.ndarray) -> _Parts:
     return _Parts(
         [
             _matrix("x", "columnsᵀ, a window a row", turned, _down(col, turned)),
-            _matrix("grad_output", "G, upstream gradient", G, _across(row, G)),
+            _matrix("grad_output", "g, upstream gradient", G, _across(row, G)),
             _matrix("result", "grad_weight, a kernel a row", share, {(0, 0, row, col)}),
         ],
-        "The weight gradient as a product of matrices, grad_weight = G · columnsᵀ, summed over "
+        "The weight gradient as a product of matrices, grad_weight = g · columnsᵀ, summed over "
         "the images",
-        _dot(alone, G[row], turned[:, col], f"row {row} of G · column {col} of columnsᵀ"),
+        _dot(alone, G[row], turned[:, col], f"row {row} of g · column {col} of columnsᵀ"),
     )
 
 
@@ -142,14 +142,14 @@ def _input(g: ConvGeometry, W: np.ndarray, G: np.ndarray) -> _Parts:
     lit = {(0, 0, r, l) for r, l in met}
     return _Parts(
         [
-            _matrix("grad_output", "G, upstream gradient", G, set()),
-            _matrix("kernel", "Wᵀ", W.T, set()),
-            _matrix("result", "Wᵀ · G, a product for every entry", products, lit),
+            _matrix("grad_output", "g, upstream gradient", G, set()),
+            _matrix("kernel", "wᵀ", W.T, set()),
+            _matrix("result", "wᵀ · g, a product for every entry", products, lit),
             _map("result", "grad_input, folded back", folded, {(0, 0, *cell)}, None),
             _map("x", "overlap: products that meet", ones, set(), None),
         ],
         "The input gradient as a product of matrices that is folded back, "
-        "grad_input = fold(Wᵀ · G)",
+        "grad_input = fold(wᵀ · g)",
         f'<b class="result">{name}</b> = {terms or "0"}{more} = '
         f'<b class="result">{number(float(folded[(0, 0, *cell)]))}</b>, '
         f"the {len(met)} products whose tap read this cell",

@@ -47,8 +47,8 @@ class UnfoldMatrix(PlayedWidget):
     grad_output : array_like, (N, O, OH, OW), optional
         The upstream gradient; filled with small integers when left out.
     stage : str, default "columns"
-        What is made: "columns"; "forward", y = W·columns; "weight", grad_weight = G·columnsᵀ;
-        or "input", grad_input = fold(Wᵀ·G).
+        What is made: "columns"; "forward", y = w·columns; "weight", grad_weight = g·columnsᵀ;
+        or "input", grad_input = fold(wᵀ·g).
     step : int, optional
         How many steps are done, 0 … ``steps``; all of them when left out.
     speed : float, default 2.0

@@ -58,7 +58,7 @@ def folded(h: int = 1, v: int = 2) -> BookFigure:
             Grid(columns, "x", title="U", **shown),
         ],
         [
-            Grid(products, "result", title="P = Wᵀ·G", **shown),
+            Grid(products, "result", title="wᵀ·g", **shown),
             Label("fold", arrow=True),
             Grid(grad_input[0, 0], "result", title="∂L/∂x", faint="rest", **image),
         ],

@@ -184,16 +184,17 @@ export const paddedSize = ({ H, W, padding: [[top, bottom], [left, right]] }) =>
  * @param {Spec} spec @returns {[Pair, Pair]}
  */
 export function samePadding(spec) {
-  if (spec.stride.some((step) => step !== 1)) {
-    throw new GeometryError(
-      `padding='same' with stride ${short(spec.stride)}: the output cannot have the input's ` +
-        "size; use stride 1 or give the padding in numbers",
-    );
-  }
   const [rows, cols] = spanOf(spec).map((extent) => /** @type {Pair} */ ([
     Math.floor((extent - 1) / 2),
     Math.ceil((extent - 1) / 2),
   ]));
+  if (spec.stride.some((step) => step !== 1)) {
+    throw new GeometryError(
+      `padding='same' with stride ${short(spec.stride)}: 'same' needs stride 1, here and in ` +
+        "PyTorch; use stride 1, or give the padding in numbers, for example " +
+        `((${rows.join(", ")}), (${cols.join(", ")}))`,
+    );
+  }
   return [rows, cols];
 }
 

@@ -29,16 +29,16 @@ import { groupLetter } from "./words.js";
 /** @type {Record<Stage, string>} */
 const STAGE_NAMES = {
   columns: "columns",
-  forward: "forward: W·columns",
-  weight: "grad_weight: G·columnsᵀ",
-  input: "grad_input: Wᵀ·G, fold",
+  forward: "forward: w·columns",
+  weight: "grad_weight: g·columnsᵀ",
+  input: "grad_input: wᵀ·g, fold",
 };
 /** Palette key, symbol and words of each matrix. @type {Record<Stage, Partial<Record<Side, [string, string, string]>>>} */
 const TITLES = {
   columns: { top: ["x", "columns", "a window a column"] },
-  forward: { left: ["kernel", "W", "a kernel a row"], top: ["x", "columns", ""], result: ["y", "y", "without bias"] },
-  weight: { left: ["grad_output", "G", "upstream gradient"], top: ["x", "columnsᵀ", "a window a row"], result: ["result", "grad_weight", "a kernel a row"] },
-  input: { left: ["kernel", "Wᵀ", "kernels"], top: ["grad_output", "G", "upstream gradient"], result: ["result", "Wᵀ·G", "one for every entry"] },
+  forward: { left: ["kernel", "w", "a kernel a row"], top: ["x", "columns", ""], result: ["y", "y", "without bias"] },
+  weight: { left: ["grad_output", "g", "upstream gradient"], top: ["x", "columnsᵀ", "a window a row"], result: ["result", "grad_weight", "a kernel a row"] },
+  input: { left: ["kernel", "wᵀ", "kernels"], top: ["grad_output", "g", "upstream gradient"], result: ["result", "wᵀ·g", "one for every entry"] },
 };
 /** What PyTorch calls what is made. */
 const SHOWN = { forward: "y", weight: "grad_weight", input: "grad_input" };
@@ -83,7 +83,7 @@ class UnfoldView extends OperandsView {
       below: [this.#memory],
       keys: [
         ["arrows at an edge", "on to the padding, and to what is not drawn"],
-        ["Enter", "edit a number of x, W or G"],
+        ["Enter", "edit a number of x, w or g"],
         ["Escape", "leave a number as it was"],
       ],
     });
@@ -135,7 +135,7 @@ class UnfoldView extends OperandsView {
     }));
   }
 
-  /** A number of x, W or G, typed where it is drawn. @param {Spot} spot @param {number} value */
+  /** A number of x, w or g, typed where it is drawn. @param {Spot} spot @param {number} value */
   #edit({ r, l, o = 0, c = 0, h: row, v: col }, value) {
     const { geometry: g } = this.state;
     const { n, k } = this.#block;

@@ -18,9 +18,9 @@ const MOST_TERMS = 36; // of a sum that is spelled out
 /** @type {Record<Stage, string>} */
 export const CAPTIONS = {
   columns: "Every window written out as a column. A cell that many windows read is copied often.",
-  forward: "A row of W, one kernel, times a column, one window, is one cell of the output.",
-  weight: "A row of G, one map of the upstream gradient, times all that one tap has met.",
-  input: "Wᵀ·G has a number for every entry of the columns. Fold adds each back to the cell copied there.",
+  forward: "A row of w, one kernel, times a column, one window, is one cell of the output.",
+  weight: "A row of g, one map of the upstream gradient, times all that one tap has met.",
+  input: "wᵀ·g has a number for every entry of the columns. Fold adds each back to the cell copied there.",
 };
 
 /** @param {number} count @param {string} one */
@@ -120,9 +120,9 @@ function ofMap({ g, block, arrays, stage, result, folded }, { place, c = 0, h = 
 /** The names of the factors. @type {Record<Stage, [string, string]>} */
 const FACTORS = {
   columns: ["", ""],
-  forward: ["{kernel W}", "{x the columns}"],
-  weight: ["{grad_output G}", "{x columnsᵀ}"],
-  input: ["{kernel Wᵀ}", "{grad_output G}"],
+  forward: ["{kernel w}", "{x the columns}"],
+  weight: ["{grad_output g}", "{x columnsᵀ}"],
+  input: ["{kernel wᵀ}", "{grad_output g}"],
 };
 
 /** A cell of the product: its row times its column. @param {Scene} scene @param {Spot} spot */
@@ -146,7 +146,7 @@ function ofProduct(scene, { r = 0, l = 0, o = 0 }) {
   return `${text}; goes to {result ${subscript("grad_input", [block.n, channelIn(g, block, c), ...cell])}}`;
 }
 
-/** A number of W or G. @param {Scene} scene @param {Spot} spot */
+/** A number of w or g. @param {Scene} scene @param {Spot} spot */
 const ofFactor = (scene, { r = 0, l, o = 0 }) =>
   `${l === undefined ? `{kernel ${ofKernel(scene, "w", o, r)}}` : `{grad_output ${ofOutput(scene, "g", o, l)}}`}: all that it meets is outlined`;
 

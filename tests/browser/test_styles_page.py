@@ -1,0 +1,40 @@
+"""A page looks the same with the stylesheets cut down and with the whole ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Route
+
+from tools.serve import SITE
+
+WHOLE = SITE.parent / ".doctrees" / "whole_styles"
+# Everything that the browser has decided about every element, but for the variables.
+DECIDED = """() => [...document.querySelectorAll("*")].map((element) => {
+  const style = getComputedStyle(element);
+  const named = [...style].filter((name) => !name.startsWith("--"));
+  return named.map((name) => `${name}: ${style.getPropertyValue(name)}`).join("; ");
+})"""
+
+
+def whole(route: Route) -> None:
+    file = WHOLE / route.request.url.split("/_static/")[1].partition("?")[0]
+    route.fulfill(path=file, content_type="text/css")
+
+
+@pytest.mark.parametrize(("page", "scheme"), [("notation", "light"), ("api/convolve", "dark")])
+def test_nothing_that_shows_was_cut_off(browser: Browser, base: str, page: str, scheme: str):
+    assert any(WHOLE.rglob("*.css")), f"no whole stylesheets under {Path(*WHOLE.parts[-2:])}"
+    seen = []
+    for cut in (True, False):
+        context = browser.new_context(color_scheme=scheme, reduced_motion="reduce")
+        tab = context.new_page()
+        if not cut:
+            tab.route(re.compile(r"/_static/.*\.css"), whole)
+        tab.goto(f"{base}book/{page}.html", wait_until="networkidle")
+        seen.append(tab.evaluate(DECIDED))
+        context.close()
+    assert len(seen[0]) == len(seen[1]) > 100
+    assert seen[0] == seen[1]
