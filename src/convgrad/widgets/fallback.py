@@ -24,6 +24,7 @@ from ..ledger import Contribution, contributions
 __all__ = [
     "Block",
     "drawing",
+    "figure",
     "number",
     "player_fallback",
     "signed",
@@ -102,11 +103,10 @@ def player_fallback(
     wide, narrow = (
         _live_height(geometry, target, order, narrow=narrow) for narrow in (False, True)
     )
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{drawing(blocks, alt)}"
-        f"<figcaption>{escape(words)}</figcaption>"
-        f'<p class="cg-formula">{formula}</p></figure>'
+    return figure(
+        f"{drawing(blocks, alt)}<figcaption>{escape(words)}</figcaption>"
+        f'<p class="cg-formula">{formula}</p>',
+        (wide, narrow),
     )
 
 
@@ -381,6 +381,20 @@ def drawing(blocks: list[Block], alt: str) -> str:
         f'<svg role="img" aria-label="{escape(alt, quote=True)}" viewBox="0 0 {widest} {height}" '
         f'width="{widest}" height="{height}" xmlns="http://www.w3.org/2000/svg">'
         f"{''.join(parts)}</svg>"
+    )
+
+
+def figure(inside: str, room: tuple[int, int]) -> str:
+    """The frame around a drawing and its words, which keeps room for the live widget.
+
+    room : its height in pixels, on a wide screen and on a narrow one.
+
+    What is wider or taller than the frame is moved by hand, so the keyboard has to get there too.
+    """
+    wide, narrow = room
+    return (
+        f'<figure class="cg-fallback" tabindex="0" style="--wide:{wide}px;--narrow:{narrow}px">'
+        f"{style()}{inside}</figure>"
     )
 
 

@@ -62,6 +62,7 @@ function drawInput({ x, arcs, arrow }, { g, often, spot, one }) {
   const most = Math.max(...rows) * Math.max(...cols);
   const [bottom, right] = ends(g);
   x.shape(height, width, NO_BORDER, false);
+  attribute(x.grid.body, "data-from", `${[-top, -left]}`);
   x.grid.label("x, padded input: arrow keys move, each cell shows what reads it");
   /** @type {number[][]} */
   const border = [];
@@ -154,6 +155,7 @@ function drawOutput({ y }, moment) {
 /** The output cells, with the taps through which each reads what is looked at. @param {Sheet} y @param {Moment} moment @param {Readers} readers */
 function drawMap(y, { g, spot }, readers) {
   y.shape(g.OH, g.OW, NO_BORDER, false);
+  attribute(y.grid.body, "data-from", "0,0");
   y.grid.label("y, output: arrow keys move, each cell shows its window");
   for (const [p, q] of table(g.OH, g.OW)) write(y, p, q, `${p},${q}`);
   y.grid.point(spot?.name === "y" ? spot.index : null);
@@ -173,6 +175,7 @@ function drawWindows(y, { g, spot }, readers) {
   const [, width] = paddedSize(g);
   const [, [left]] = g.padding;
   y.shape(g.OW, width, NO_BORDER, false);
+  attribute(y.grid.body, "data-from", `${[0, -left]}`);
   y.grid.label("y, a row for each window: arrow keys move");
   for (const [q, at] of table(g.OW, width)) write(y, q, at, "");
   const taps = table(g.OW, g.KW).map(([q, j]) => {
