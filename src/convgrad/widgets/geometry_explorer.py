@@ -24,7 +24,7 @@ _LOOK = re.compile(r"([xy])\[(-?\d+),(-?\d+)\]")
 # What the page offers to begin with: a name, what it shows, a geometry, and the direction.
 PRESETS: tuple[tuple[str, str, ConvGeometry, bool], ...] = (
     ("B", EXAMPLES["B"].title, EXAMPLES["B"].geometry, False),
-    ("leftover", EXAMPLES["C"].lesson, EXAMPLES["C"].geometry, False),
+    ("leftover", "Stride 2 reads all columns but not the last row.", EXAMPLES["C"].geometry, False),
     (
         "same",
         "An even kernel: the padding is wider on one side.",

@@ -361,7 +361,7 @@ class BreakView extends View {
   #spell(target, slice, should, made) {
     const { chosen, ui } = this;
     if (!chosen) {
-      say(ui.spelled, `${overall(should, made)} Click a cell to compare it.`);
+      say(ui.spelled, `${overall(should, made)} Choose a cell to compare it.`);
       return;
     }
     const index = [...slice, ...chosen];

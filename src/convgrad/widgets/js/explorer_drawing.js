@@ -44,7 +44,7 @@ export function draw(ui, seen) {
   drawOutput(ui, moment);
   const [sentence, ...lines] = spot
     ? spotWords(g, spot, transposed)
-    : [mapWords(g, transposed), "Point at a cell of x or of y."];
+    : [mapWords(g, transposed), "Point at a cell of x or of y, or go to it by Tab and arrow keys."];
   say(ui.said, sentence);
   fill(ui.lines, ...lines.filter(Boolean).map((line) => h("p", {}, line)));
   const names = one ? [""] : ["rows", "columns"];
@@ -81,7 +81,7 @@ function drawInput({ x, arcs, arrow }, { g, often, spot, one }) {
     const text = often ? formatNumber(count) : (index ?? "0");
     write(x, row, col, text);
     const name = spotName(g, "x", [row - top, col - left]);
-    const words = often ? `read ${count} times` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
+    const words = often ? `read ${count === 1 ? "once" : `${count} times`}` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
     attribute(el, "aria-label", `${name}, ${words}${inside ? "" : ", border"}`);
     attribute(el, "style", `--part:${often && most ? Math.sqrt(count / most).toFixed(3) : 0}`);
   }
