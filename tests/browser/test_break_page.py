@@ -413,7 +413,7 @@ def test_it_can_be_read_and_a_screen_reader_finds_its_way(visit, axe: str, dark,
     assert not found["faint"]
     page.evaluate(axe)
     violations = page.evaluate(
-        """async () => (await axe.run(".cg-mounted")).violations
+        """async () => (await axe.run(".cg-widget")).violations
           .map((v) => [v.id, v.nodes.map((node) => node.html).slice(0, 3)])"""
     )
     assert not violations
