@@ -108,7 +108,7 @@ def _room(
     grouped = geometry.groups > 1 and target != "bias"
     pictures = 26 + 17 * grouped + min(slices) * (max(24, 5 * rows + 6) + 1)
     above = 26 + (23 + pictures) * several
-    wide = 599 + 155 * duel + above + 36 * rows + 3
+    wide = 629 + 155 * duel + above + 36 * rows + 3
     panel = above + 32 * rows + 3
     # on a telephone side by side where both are small
     beside = not several and 2 * (32 * cols + 3) + 19 <= 351

@@ -418,6 +418,8 @@ def style() -> str:
         ".cg-fallback svg .lit{fill:var(--soft);stroke:var(--hue);stroke-width:3}"
         ".cg-fallback b,.cg-fallback i{font-style:normal;color:var(--hue)}"
         f".cg-fallback .padding{{--hue:{_color('padding')}}}"
+        f".cg-fallback .cg-formula{{margin:.6rem 0 0;padding:.5rem .8rem;overflow-wrap:anywhere;"
+        f"border-left:3px solid {_color('result')}}}"
         # the live widget comes: keep its room; where none comes, keep none
         "@media screen and (scripting:enabled){figure.cg-fallback"
         "{min-height:var(--wide);max-height:var(--wide);overflow-y:auto}"
