@@ -1,4 +1,4 @@
-"""By keyboard alone and without eyes: what is drawn stands in tables too, and no focus is hidden."""
+"""By keyboard alone, without eyes: what is drawn stands in tables, and no focus is hidden."""
 
 from __future__ import annotations
 
