@@ -84,7 +84,7 @@ def test_choices_and_edits_reach_python_and_back(browser: Browser, jupyter: Lab)
         # another view and then its step, in one cell: the view alone would be shown complete
         run(page, cells.nth(3))
         expect(views.locator("output")).to_have_text("2 / 6")
-        assert "Python sees kernels 4 2 42.0" in output_of(page, cells.nth(1))
+        assert "Python sees kernels 0 2 42.0" in output_of(page, cells.nth(1))
         expect(views.locator("output")).to_have_text("2 / 6")
     finally:
         page.close()
