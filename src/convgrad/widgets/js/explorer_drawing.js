@@ -81,7 +81,7 @@ function drawInput({ x, arcs, arrow }, { g, often, spot, one }) {
     const text = often ? formatNumber(count) : (index ?? "0");
     write(x, row, col, text);
     const name = spotName(g, "x", [row - top, col - left]);
-    const words = often ? `read ${count === 1 ? "once" : `${count} times`}` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
+    const words = often ? `read ${count} time${count === 1 ? "" : "s"}` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
     attribute(el, "aria-label", `${name}, ${words}${inside ? "" : ", border"}`);
     attribute(el, "style", `--part:${often && most ? Math.sqrt(count / most).toFixed(3) : 0}`);
   }
