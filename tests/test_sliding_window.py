@@ -250,6 +250,19 @@ def test_pictures_of_the_fallback_hold_the_numbers() -> None:
         np.testing.assert_array_equal(lines[:, 1:], expected)
 
 
+def test_the_last_line_says_which_window(window: SlidingWindow) -> None:
+    window.look = "y[0,0,1,2]"
+    assert window.step == 6
+    window.step = 3
+    assert window.look == ""
+    window.look = "w[0,0,1,1]"
+    assert window.step == 3
+    window.step = 4
+    assert window.look == ""
+    assert SlidingWindow(example("B"), look="y[0,0,1,2]", step=2).step == 6
+    assert SlidingWindow(example("B"), look="w[0,0,1,2]", step=2).look == "w[0,0,1,2]"
+
+
 def test_the_fallback_follows_python_but_not_the_browser(window: SlidingWindow) -> None:
     first = window.fallback
     window.look = "y[0,0,1,1]"

@@ -411,7 +411,7 @@ def test_it_can_be_read_and_a_screen_reader_finds_its_way(visit, axe, dark, widt
     second.root.locator(".cg-guess").first.click()
     found = page.evaluate(FAINT_TEXT)
     assert not found["faint"]
-    for part in page.locator(".cg-mounted").all():
+    for part in page.locator(".cg-widget").all():
         assert not axe(part)
 
 

@@ -39,6 +39,11 @@ window.look = "y[0,0,2,1]"
 ```
 
 ```{code-cell}
+window.look = "y[0,0,1,1]"
+window.step = 9
+```
+
+```{code-cell}
 explorer = GeometryExplorer(H=6, W=7, KH=3, KW=3, stride=2)
 explorer
 ```
@@ -59,7 +64,7 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
     try:
         page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
         cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
-        expect(cells).to_have_count(6, timeout=60_000)
+        expect(cells).to_have_count(7, timeout=60_000)
         wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
 
         run(page, cells.nth(0))
@@ -84,9 +89,14 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
         expect(said).to_contain_text("y[0,0,2,1] = ")
         expect(window.get_by_label("bias of kernel 0")).to_have_value("100")
         expect(window.locator(".cg-count")).to_have_text("8 / 9")
-
+        # a cell and then a step, in one cell of the notebook: the last line counts
         run(page, cells.nth(3))
-        explorer = cells.nth(3).get_by_role("region", name="Geometry explorer")
+        expect(window.locator(".cg-count")).to_have_text("9 / 9")
+        assert "look  step 9" in output_of(page, cells.nth(1))
+        expect(said).to_contain_text("y[0,0,2,2] = ")
+
+        run(page, cells.nth(4))
+        explorer = cells.nth(4).get_by_role("region", name="Geometry explorer")
         expect(explorer).to_be_visible(timeout=30_000)
         stride = explorer.get_by_label("stride", exact=True).filter(visible=True)
         stride.fill("1")
@@ -95,11 +105,11 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
             '[data-row="3"][data-col="3"]'
         ).click()
         wait_for(
-            lambda: "stride (1, 1) uses 9 x[3,3]" in output_of(page, cells.nth(4)),
+            lambda: "stride (1, 1) uses 9 x[3,3]" in output_of(page, cells.nth(5)),
             "Python to have the stride that was turned in the browser",
             seconds=30,
         )
-        run(page, cells.nth(5))
+        run(page, cells.nth(6))
         expect(explorer.locator(".cg-said")).to_have_text("x[4,4] is the sum of 6 products")
         expect(explorer.locator(".cg-sizes")).to_contain_text("output_padding")
     finally:

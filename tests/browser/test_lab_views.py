@@ -35,6 +35,11 @@ views.grad_output = changed
 views.step = 5
 views.view = "batch"
 ```
+
+```{code-cell}
+views.view = "kernels"
+views.step = 2
+```
 """
 
 
@@ -43,7 +48,7 @@ def test_choices_and_edits_reach_python_and_back(browser: Browser, jupyter: Lab)
     try:
         page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
         cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
-        expect(cells).to_have_count(3, timeout=60_000)
+        expect(cells).to_have_count(4, timeout=60_000)
         wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
 
         run(page, cells.nth(0))
@@ -75,5 +80,11 @@ def test_choices_and_edits_reach_python_and_back(browser: Browser, jupyter: Lab)
         views.get_by_role("radio", name="0", exact=True).first.check()
         expect(upstream).to_contain_text("g[2,3]")
         expect(upstream.locator('[data-row="0"][data-col="0"]')).to_have_text("77")
+
+        # another view and then its step, in one cell: the view alone would be shown complete
+        run(page, cells.nth(3))
+        expect(views.locator("output")).to_have_text("2 / 6")
+        assert "Python sees kernels 0 2 42.0" in output_of(page, cells.nth(1))
+        expect(views.locator("output")).to_have_text("2 / 6")
     finally:
         page.close()

@@ -8,6 +8,9 @@ import { Model, mount, mountAll, same, widgetOf } from "../../src/convgrad/widge
 
 // ---- as much of a page as the loader touches ------------------------------------------------
 
+/** @type {Fake | null} what has the focus */
+let focused = null;
+
 class Fake {
   /** @param {string} tag @param {Record<string, string>} [attributes] */
   constructor(tag, attributes = {}) {
@@ -25,7 +28,27 @@ class Fake {
       add: (/** @type {string} */ name) => void this.classes.add(name),
       remove: (/** @type {string} */ name) => void this.classes.delete(name),
     };
-    this.ownerDocument = { createElement: (/** @type {string} */ name) => new Fake(name) };
+    this.ownerDocument = {
+      createElement: (/** @type {string} */ name) => new Fake(name),
+      get activeElement() {
+        return focused;
+      },
+    };
+  }
+  /** @param {Fake | null} other @returns {boolean} */
+  contains(other) {
+    return other === this || this.children.some((child) => child.contains(other));
+  }
+  focus() {
+    focused = this;
+  }
+  /** @param {string} name @param {string} value */
+  setAttribute(name, value) {
+    this.attributes[name] = value;
+  }
+  /** @param {string} name */
+  removeAttribute(name) {
+    delete this.attributes[name];
   }
   /** @param {Fake} child */
   append(child) {
@@ -45,8 +68,9 @@ class Fake {
   getAttribute(name) {
     return this.attributes[name] ?? null;
   }
-  querySelector() {
-    return this.children.find((child) => child.tag === "script") ?? null;
+  /** @param {string} what */
+  querySelector(what) {
+    return this.children.find((child) => what.startsWith(child.tag)) ?? null;
   }
 }
 
@@ -262,6 +286,42 @@ describe("mount", () => {
     assert.match(note(host).textContent, /could not be started \(out of paint\)\.$/);
     assert.equal(heard.mock.callCount(), 0);
     assert.equal(complaints.mock.callCount(), 1);
+  });
+});
+
+describe("the keyboard", () => {
+  const widget = Promise.resolve({
+    render(/** @type {any} */ { el }) {
+      el.append(new Fake("button"));
+    },
+  });
+  test("who has come to the place of a widget goes on inside it", async () => {
+    const host = display("w1");
+    focused = host;
+    await mount(host, widget, new Model({}));
+    assert.equal(/** @type {any} */ (focused).tag, "button");
+    focused = null;
+  });
+
+  test("who is elsewhere stays there", async () => {
+    const host = display("w1");
+    focused = new Fake("a");
+    await mount(host, widget, new Model({}));
+    assert.equal(focused.tag, "a");
+    focused = null;
+  });
+
+  test("Tab stops at a widget that has not started, and no more when it has", async () => {
+    const host = display("w1", { module: "counter.js", state: { n: 1 } });
+    /** @type {() => void} */
+    let come = () => {};
+    const coming = { near: () => false, approach: () => new Promise((done) => (come = () => done(undefined))) };
+    const all = mountAll(pageOf([host]), async () => counter, coming);
+    assert.equal(host.getAttribute("tabindex"), "0");
+    await new Promise((done) => setTimeout(done));
+    come();
+    await all;
+    assert.equal(host.getAttribute("tabindex"), null);
   });
 });
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..geometry import ConvGeometry, short
 from ..grouped import block_diagonal
-from .fallback import Block, drawing, number, signed, style, subscript
+from .fallback import Block, drawing, figure, number, signed, subscript
 
 __all__ = ["blocks_fallback", "code_lines"]
 
@@ -45,12 +45,12 @@ def blocks_fallback(
         f"image{'s' * (g.N != 1)}"
     )
     wide, narrow = (live_height(g, narrow=narrow, at_end=at_end) for narrow in (False, True))
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{drawing([block], f'Grids of numbers for {words}')}"
+    return figure(
+        f"{drawing([block], f'Grids of numbers for {words}')}"
         f"<figcaption>{escape(words)}</figcaption>"
         f'<pre style="font-size:13px;white-space:pre-wrap">{escape(code)}</pre>'
-        f'<p class="cg-formula">{formula}</p></figure>'
+        f'<p class="cg-formula">{formula}</p>',
+        (wide, narrow),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
-from .fallback import LETTERS, NAMES, Block, drawing, number, style, subscript
+from .fallback import LETTERS, NAMES, Block, drawing, figure, number, subscript
 from .mistakes import MISTAKES
 from .noticing import CHECKS, differs, findings, right, wrong
 
@@ -41,12 +41,12 @@ def break_fallback(
     said = "" if among else f" {mutant.sentence}"
     choices = "".join(f"<li>{escape(MISTAKES[each][0])}</li>" for each in among)
     wide, narrow = _room(target, geometry, should, made, duel=bool(among))
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">{style()}'
+    return figure(
         f"{drawing(blocks, f'Grids of numbers: {words} {seen}; differing cells are outlined.')}"
         f"<figcaption>{escape(words + said)} {escape(seen)}.</figcaption>"
         f"{f'<ol>{choices}</ol>' if among else ''}"
-        f"{_table(mistake, geometry, operands)}</figure>"
+        f"{_table(mistake, geometry, operands)}",
+        (wide, narrow),
     )
 
 
@@ -108,7 +108,7 @@ def _room(
     grouped = geometry.groups > 1 and target != "bias"
     pictures = 26 + 17 * grouped + min(slices) * (max(24, 5 * rows + 6) + 1)
     above = 26 + (23 + pictures) * several
-    wide = 599 + 155 * duel + above + 36 * rows + 3
+    wide = 629 + 155 * duel + above + 36 * rows + 3
     panel = above + 32 * rows + 3
     # on a telephone side by side where both are small
     beside = not several and 2 * (32 * cols + 3) + 19 <= 351

@@ -24,6 +24,7 @@ from ..ledger import Contribution, contributions
 __all__ = [
     "Block",
     "drawing",
+    "figure",
     "number",
     "player_fallback",
     "signed",
@@ -102,11 +103,10 @@ def player_fallback(
     wide, narrow = (
         _live_height(geometry, target, order, narrow=narrow) for narrow in (False, True)
     )
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{drawing(blocks, alt)}"
-        f"<figcaption>{escape(words)}</figcaption>"
-        f'<p class="cg-formula">{formula}</p></figure>'
+    return figure(
+        f"{drawing(blocks, alt)}<figcaption>{escape(words)}</figcaption>"
+        f'<p class="cg-formula">{formula}</p>',
+        (wide, narrow),
     )
 
 
@@ -384,6 +384,20 @@ def drawing(blocks: list[Block], alt: str) -> str:
     )
 
 
+def figure(inside: str, room: tuple[int, int]) -> str:
+    """The frame around a drawing and its words, which keeps room for the live widget.
+
+    room : its height in pixels, on a wide screen and on a narrow one.
+
+    What is wider or taller than the frame is moved by hand, so the keyboard has to get there too.
+    """
+    wide, narrow = room
+    return (
+        f'<figure class="cg-fallback" tabindex="0" style="--wide:{wide}px;--narrow:{narrow}px">'
+        f"{style()}{inside}</figure>"
+    )
+
+
 def style() -> str:
     """The rules of the drawing; the colours are the page's variables, or the light ones."""
     hues = "".join(
@@ -404,6 +418,8 @@ def style() -> str:
         ".cg-fallback svg .lit{fill:var(--soft);stroke:var(--hue);stroke-width:3}"
         ".cg-fallback b,.cg-fallback i{font-style:normal;color:var(--hue)}"
         f".cg-fallback .padding{{--hue:{_color('padding')}}}"
+        f".cg-fallback .cg-formula{{margin:.6rem 0 0;padding:.5rem .8rem;overflow-wrap:anywhere;"
+        f"border-left:3px solid {_color('result')}}}"
         # the live widget comes: keep its room; where none comes, keep none
         "@media screen and (scripting:enabled){figure.cg-fallback"
         "{min-height:var(--wide);max-height:var(--wide);overflow-y:auto}"

@@ -13,7 +13,7 @@ from ..examples import EXAMPLES, Example
 from ..geometry import ConvGeometry
 from .base import Explorable, Geometry, Refused, RefusedShape, traitlets
 from .explorer_words import formulas, is_one_dimensional, reads, uses
-from .fallback import Block, drawing, style
+from .fallback import Block, drawing, figure
 
 __all__ = ["GeometryExplorer"]
 
@@ -24,7 +24,7 @@ _LOOK = re.compile(r"([xy])\[(-?\d+),(-?\d+)\]")
 # What the page offers to begin with: a name, what it shows, a geometry, and the direction.
 PRESETS: tuple[tuple[str, str, ConvGeometry, bool], ...] = (
     ("B", EXAMPLES["B"].title, EXAMPLES["B"].geometry, False),
-    ("leftover", EXAMPLES["C"].lesson, EXAMPLES["C"].geometry, False),
+    ("leftover", "Stride 2 reads all columns but not the last row.", EXAMPLES["C"].geometry, False),
     (
         "same",
         "An even kernel: the padding is wider on one side.",
@@ -232,10 +232,10 @@ def _fallback(g: ConvGeometry, transposed: bool) -> str:
     block = _Counts("x", "x, how often read", np.zeros((1, 1, g.H, g.W)), "n c", lost, g)
     lines = "<br>".join(escape(line) for axis in formulas(g, transposed) for line in axis)
     wide, narrow = _live_height(g, narrow=False), _live_height(g, narrow=True)
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{drawing([block], words)}<figcaption>{escape(words)}</figcaption>"
-        f'<p class="cg-formula">{lines}</p></figure>'
+    return figure(
+        f"{drawing([block], words)}<figcaption>{escape(words)}</figcaption>"
+        f'<p class="cg-formula">{lines}</p>',
+        (wide, narrow),
     )
 
 

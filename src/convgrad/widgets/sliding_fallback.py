@@ -11,7 +11,7 @@ import numpy as np
 
 from ..api import conv2d
 from ..geometry import ConvGeometry
-from .fallback import Block, drawing, number, signed, style, subscript, tinted
+from .fallback import Block, drawing, figure, number, signed, subscript, tinted
 
 __all__ = ["as_pictures", "grey_scale", "sliding_fallback"]
 
@@ -63,10 +63,10 @@ def sliding_fallback(
     else:
         svg = _grids(g, x, weight, y, at, alt)
     wide, narrow = live_height(g, narrow=False), live_height(g, narrow=True)
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{svg}<figcaption>{escape(words + _peaks(y, peak))}</figcaption>"
-        f'<p class="cg-formula">{_sum(g, x, weight, bias, at, value)}</p></figure>'
+    return figure(
+        f"{svg}<figcaption>{escape(words + _peaks(y, peak))}</figcaption>"
+        f'<p class="cg-formula">{_sum(g, x, weight, bias, at, value)}</p>',
+        (wide, narrow),
     )
 
 

@@ -127,9 +127,9 @@ class SlidingWindow(Explorable):
         )
         if look is None:
             look = "y[0,0,0,0]" if step is None else ""
-        # after the rest, whose sizes say what there is
+        # after the rest, whose sizes say what there is; and a look at an output says the step
+        self.step = 1 if step is None else step
         self.look = look
-        self.step = (self._place or 0) + 1 if step is None else step
         self._write_fallback()
         self.observe(
             self._write_fallback, ["geometry", "x", "weight", "bias", "look", "step", "peak"]
@@ -227,6 +227,18 @@ class SlidingWindow(Explorable):
         if not 0 < proposal["value"] <= 1000:
             raise Refused(f"speed is {proposal['value']}: needed is a number of cells a second")
         return proposal["value"]
+
+    @traitlets.observe("look")
+    def _follow_look(self, change: dict[str, Any]) -> None:
+        """The window of the step is the one that is looked at."""
+        if self._place is not None:
+            self.step = self._place + 1
+
+    @traitlets.observe("step")
+    def _follow_step(self, change: dict[str, Any]) -> None:
+        """Another window: what was looked at before is looked at no more."""
+        if self.look and self._place != self.step - 1:
+            self.look = ""
 
     @traitlets.observe("geometry")
     def _follow_geometry(self, change: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..geometry import ConvGeometry
 from ..im2col import column_numbers, fold, unfold
 from ..windows import windows
-from .fallback import Block, Index, drawing, number, signed, style, subscript
+from .fallback import Block, Index, drawing, figure, number, signed, subscript
 
 __all__ = ["unfold_fallback"]
 
@@ -52,11 +52,11 @@ def unfold_fallback(
     which = " and ".join(["the first image"] * (g.N > 1) + ["group A"] * (g.groups > 1))
     words = f"{g.describe()}. {parts.words}{f'; drawn for {which}' if which else ''}."
     wide, narrow = (live_height(g, stage, narrow=narrow) for narrow in (False, True))
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{drawing(parts.blocks, f'Grids of numbers for {words}')}"
+    return figure(
+        f"{drawing(parts.blocks, f'Grids of numbers for {words}')}"
         f"<figcaption>{escape(words)}</figcaption>"
-        f'<p class="cg-formula">{parts.formula}</p></figure>'
+        f'<p class="cg-formula">{parts.formula}</p>',
+        (wide, narrow),
     )
 
 

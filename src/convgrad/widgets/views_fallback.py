@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import correlate, grouped, windows
 from ..geometry import ConvGeometry, short
-from .fallback import Block, Index, drawing, number, signed, style, subscript, tinted
+from .fallback import Block, Index, drawing, figure, number, signed, subscript, tinted
 from .views_room import MOST_GROUPS, MOST_PAGES, live_height
 
 __all__ = ["views_fallback"]
@@ -50,10 +50,9 @@ def views_fallback(
     words = f"{g.describe()}. {parts.words}."
     wide, narrow = (live_height(g, view, narrow=narrow) for narrow in (False, True))
     svg = drawing(parts.blocks, f"Grids of numbers for {words}").replace(">nan<", ">·<")
-    return (
-        f'<figure class="cg-fallback" style="--wide:{wide}px;--narrow:{narrow}px">'
-        f"{style()}{svg}<figcaption>{escape(words)}</figcaption>"
-        f'<p class="cg-formula">{parts.formula}</p></figure>'
+    return figure(
+        f'{svg}<figcaption>{escape(words)}</figcaption><p class="cg-formula">{parts.formula}</p>',
+        (wide, narrow),
     )
 
 

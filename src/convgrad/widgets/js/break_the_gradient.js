@@ -1,12 +1,11 @@
 // @ts-check
 // BreakTheGradient: a wrong gradient beside the right one, the checks that notice, and a duel.
 
-import { GeometryError, geometryOf, ravel, refit, shapes, unravel } from "./conv.js";
+import { geometryOf, ravel, shapes, unravel } from "./conv.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { alike, roundOf, showing } from "./duel.js";
 import { MODES, breakLayout } from "./break_layout.js";
 import { copySpec } from "./knobs.js";
-import { small } from "./limits.js";
 import { right, wrong } from "./mutants.js";
 import { differ, findings, sameShape } from "./noticing.js";
 import { sliceName } from "./overview.js";
@@ -60,7 +59,7 @@ class BreakView extends View {
     this.ui = breakLayout({
       mode: this.guard((mode) => {
         this.chosen = this.slice = null;
-        this.#send({ mode, ...FRESH });
+        this.send({ mode, ...FRESH });
       }),
       mistake: this.guard((mistake) => this.#show(mistake)),
       pick: this.guard((row, col) => this.#pick(row, col)),
@@ -78,15 +77,17 @@ class BreakView extends View {
       tools: this.tools,
     });
     this.ui.numbers.addEventListener("toggle", this.guard(() => this.#drawOperands()));
-    this.mount(el, this.ui.root, [...EDITED, ...PLAYED, "complaint"], () => this.#follow());
+    this.mount(el, this.ui.root, [...EDITED, ...PLAYED, "complaint"]);
     this.draw();
   }
 
   /** @param {typeof import("./tools.js")} tools */
-  furnish({ KnobForm }) {
-    this.form = new KnobForm(
-      this.geometry,
-      this.guard((wish) => this.#wish(wish)),
+  furnish({ knobs }) {
+    const { model } = this;
+    this.form = knobs(
+      () => ({ geometry: this.geometry, arrays: this.arrays, limits: model.get("limits"), drawer: "widget" }),
+      (changes) => this.#change(changes),
+      (action) => this.guard(action),
     );
     this.ui.knobs.append(this.form.el);
   }
@@ -103,7 +104,7 @@ class BreakView extends View {
     return { x: model.get("x"), weight: model.get("weight"), grad_output: model.get("grad_output") };
   }
 
-  #follow() {
+  follow() {
     const arrays = this.#arrays();
     const geometry = geometryOf(this.model.get("geometry"));
     const resized = JSON.stringify(geometry) !== JSON.stringify(this.geometry);
@@ -123,18 +124,9 @@ class BreakView extends View {
     this.draw();
   }
 
-  /** @param {Record<string, any>} changes */
-  #send(changes) {
-    this.complain("");
-    if (this.model.get("complaint")) this.model.set("complaint", "");
-    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
-    this.model.save_changes();
-    this.#follow();
-  }
-
   /** Another convolution or other numbers begin the round again. @param {Record<string, any>} changes */
   #change(changes) {
-    this.#send(this.model.get("mode") === "duel" ? { ...changes, guesses: [], revealed: false } : changes);
+    this.send(this.model.get("mode") === "duel" ? { ...changes, guesses: [], revealed: false } : changes);
   }
 
   /** @param {Operand} name @param {number} row @param {number} col @param {number} value */
@@ -143,21 +135,6 @@ class BreakView extends View {
     const copy = [...data];
     copy[ravel([...this.looked[name], row, col], shape)] = value;
     this.#change({ [name]: { shape, data: copy } });
-  }
-
-  /** A wish of the knobs: taken when such a convolution exists, else explained. @param {Spec} wish */
-  #wish(wish) {
-    let needed;
-    try {
-      needed = shapes(small(geometryOf(wish), this.model.get("limits"), "widget"));
-    } catch (error) {
-      if (!(error instanceof GeometryError)) throw error;
-      this.form?.refuse(error.message, this.geometry);
-      return;
-    }
-    const arrays = OPERANDS.map((name) => [name, refit(this.arrays[name], needed[name])]);
-    this.#change({ geometry: copySpec(wish), ...Object.fromEntries(arrays) });
-    this.form?.show(wish);
   }
 
   // ---- which mistake -------------------------------------------------------------------------
@@ -199,7 +176,7 @@ class BreakView extends View {
   /** @param {string} mistake */
   #show(mistake) {
     this.chosen = this.slice = null;
-    this.#send({ mistake });
+    this.send({ mistake });
   }
 
   #solved() {
@@ -213,7 +190,7 @@ class BreakView extends View {
     const guesses = model.get("guesses");
     if (this.#solved() || guesses.includes(name)) return;
     const hit = name === this.#round()?.hidden.name;
-    this.#send({
+    this.send({
       guesses: [...guesses, name],
       tries: model.get("tries") + 1,
       found: model.get("found") + (hit ? 1 : 0),
@@ -222,13 +199,13 @@ class BreakView extends View {
   }
 
   #reveal() {
-    this.#send({ revealed: true });
+    this.send({ revealed: true });
     this.ui.next.focus();
   }
 
   #next() {
     this.chosen = this.slice = null;
-    this.#send({ ...FRESH, round: this.model.get("round") + 1 });
+    this.send({ ...FRESH, round: this.model.get("round") + 1 });
     /** @type {HTMLElement | null} */ (this.ui.guesses.querySelector("button"))?.focus();
   }
 
@@ -384,7 +361,7 @@ class BreakView extends View {
   #spell(target, slice, should, made) {
     const { chosen, ui } = this;
     if (!chosen) {
-      say(ui.spelled, `${overall(should, made)} Click a cell to compare it.`);
+      say(ui.spelled, `${overall(should, made)} Choose a cell to compare it.`);
       return;
     }
     const index = [...slice, ...chosen];

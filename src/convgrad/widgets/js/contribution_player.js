@@ -1,12 +1,11 @@
 // @ts-check
 // ContributionPlayer in the page: the model's numbers as grids, and every product on its way.
 
-import { GeometryError, geometryOf, ledger, ravel, refit, shapes } from "./conv.js";
+import { geometryOf, ledger, ravel, shapes } from "./conv.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { draw, drawFormula, fall } from "./drawing.js";
 import { copySpec } from "./knobs.js";
 import { ORDERS, TARGETS, layout } from "./layout.js";
-import { small } from "./limits.js";
 import { OPERANDS, slicesOf } from "./places.js";
 import { clamp, playhead, resize, seek } from "./player.js";
 import { PlayedView, Unfinished, widget } from "./view.js";
@@ -64,20 +63,21 @@ class PlayerView extends PlayedView {
       pick: this.guard((row, col) => this.#choose(row, col)),
       pin: this.guard((place, slice) => this.#pin(place, slice)),
       act: this.guard((action) => this.move(action(this.head))),
-      speed: this.guard((speed) => this.#send({ speed })),
+      speed: this.guard((speed) => this.send({ speed })),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
       tools: this.tools,
     });
-    this.mount(el, this.ui.root, SYNCED, () => this.#follow());
+    this.mount(el, this.ui.root, SYNCED);
     this.draw();
   }
 
   /** @param {typeof import("./tools.js")} tools */
-  furnish({ KnobForm }) {
-    this.form = new KnobForm(
-      this.state.geometry,
-      this.guard((wish) => this.#wish(wish)),
+  furnish({ knobs }) {
+    this.form = knobs(
+      () => ({ ...this.state, limits: this.model.get("limits"), drawer: "player" }),
+      (changes) => this.#restart(changes),
+      (action) => this.guard(action),
     );
     this.ui.knobs.append(this.form.el);
   }
@@ -106,7 +106,7 @@ class PlayerView extends PlayedView {
     };
   }
 
-  #follow() {
+  follow() {
     const next = this.#read();
     const before = this.state;
     const resized = JSON.stringify(next.geometry) !== JSON.stringify(before.geometry);
@@ -138,19 +138,10 @@ class PlayerView extends PlayedView {
 
   // ---- state → model -------------------------------------------------------------------------
 
-  /** @param {Record<string, any>} changes */
-  #send(changes) {
-    this.complain("");
-    if (this.model.get("complaint")) this.model.set("complaint", "");
-    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
-    this.model.save_changes();
-    this.#follow();
-  }
-
   /** Another list of products is played from its start. @param {Record<string, any>} changes */
   #restart(changes) {
     this.head = seek(this.head, 0);
-    this.#send({ ...changes, step: 0 });
+    this.send({ ...changes, step: 0 });
   }
 
   /** @param {Operand} name @param {number[]} index @param {number} value */
@@ -158,28 +149,7 @@ class PlayerView extends PlayedView {
     const { shape, data } = this.state.arrays[name];
     const copy = [...data];
     copy[ravel(index, shape)] = value;
-    this.#send({ [name]: { shape, data: copy } });
-  }
-
-  /** A wish of the knobs: taken when such a convolution exists, else explained. @param {Spec} wish */
-  #wish(wish) {
-    let needed;
-    try {
-      needed = shapes(small(geometryOf(wish), this.model.get("limits")));
-    } catch (error) {
-      if (!(error instanceof GeometryError)) throw error;
-      this.form?.refuse(error.message, this.state.geometry);
-      return;
-    }
-    const { arrays } = this.state;
-    const { x, weight, grad_output } = needed;
-    this.#restart({
-      geometry: copySpec(wish),
-      x: refit(arrays.x, x),
-      weight: refit(arrays.weight, weight),
-      grad_output: refit(arrays.grad_output, grad_output),
-    });
-    this.form?.show(wish);
+    this.send({ [name]: { shape, data: copy } });
   }
 
   /** @param {Pick<Preset, "geometry" | Operand>} preset */

@@ -77,10 +77,10 @@ export function draw(ui, moment) {
   say(ui.caption, caption(g, target, order));
   drawOperands(ui, moment);
   const sums = accumulate(list, moment.arrays, head.step);
-  drawResult(ui.result, moment, sums, 0, head.step);
   const alone = order === "kernel" && target === "input" && g.O > 1;
   ui.share.el.hidden = ui.into.hidden = !alone;
   ui.result.title(GRADIENT[target], alone ? "the shares added up" : "being filled");
+  drawResult(ui.result, moment, sums, 0, head.step);
   if (alone) drawShare(ui.share, moment);
   drawSpelled(ui, moment, sums);
   drawControls(ui, moment);

@@ -44,7 +44,7 @@ export function draw(ui, seen) {
   drawOutput(ui, moment);
   const [sentence, ...lines] = spot
     ? spotWords(g, spot, transposed)
-    : [mapWords(g, transposed), "Point at a cell of x or of y."];
+    : [mapWords(g, transposed), "Point at a cell of x or of y, or go to it by Tab and arrow keys."];
   say(ui.said, sentence);
   fill(ui.lines, ...lines.filter(Boolean).map((line) => h("p", {}, line)));
   const names = one ? [""] : ["rows", "columns"];
@@ -62,6 +62,7 @@ function drawInput({ x, arcs, arrow }, { g, often, spot, one }) {
   const most = Math.max(...rows) * Math.max(...cols);
   const [bottom, right] = ends(g);
   x.shape(height, width, NO_BORDER, false);
+  attribute(x.grid.body, "data-from", `${[-top, -left]}`);
   x.grid.label("x, padded input: arrow keys move, each cell shows what reads it");
   /** @type {number[][]} */
   const border = [];
@@ -80,7 +81,7 @@ function drawInput({ x, arcs, arrow }, { g, often, spot, one }) {
     const text = often ? formatNumber(count) : (index ?? "0");
     write(x, row, col, text);
     const name = spotName(g, "x", [row - top, col - left]);
-    const words = often ? `read ${count} times` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
+    const words = often ? `read ${count} time${count === 1 ? "" : "s"}` : read ? `reads ${spotName(g, "x", read)}` : "reads 0";
     attribute(el, "aria-label", `${name}, ${words}${inside ? "" : ", border"}`);
     attribute(el, "style", `--part:${often && most ? Math.sqrt(count / most).toFixed(3) : 0}`);
   }
@@ -154,6 +155,7 @@ function drawOutput({ y }, moment) {
 /** The output cells, with the taps through which each reads what is looked at. @param {Sheet} y @param {Moment} moment @param {Readers} readers */
 function drawMap(y, { g, spot }, readers) {
   y.shape(g.OH, g.OW, NO_BORDER, false);
+  attribute(y.grid.body, "data-from", "0,0");
   y.grid.label("y, output: arrow keys move, each cell shows its window");
   for (const [p, q] of table(g.OH, g.OW)) write(y, p, q, `${p},${q}`);
   y.grid.point(spot?.name === "y" ? spot.index : null);
@@ -173,6 +175,7 @@ function drawWindows(y, { g, spot }, readers) {
   const [, width] = paddedSize(g);
   const [, [left]] = g.padding;
   y.shape(g.OW, width, NO_BORDER, false);
+  attribute(y.grid.body, "data-from", `${[0, -left]}`);
   y.grid.label("y, a row for each window: arrow keys move");
   for (const [q, at] of table(g.OW, width)) write(y, q, at, "");
   const taps = table(g.OW, g.KW).map(([q, j]) => {

@@ -53,19 +53,19 @@ class ExplorerView extends View {
       wish: this.guard((wish) => this.#wish(wish)),
       same: this.guard(() => this.#same()),
       axes: this.guard((axes) => this.#turn(axes)),
-      choose: this.guard((trait, value) => this.#send({ [trait]: value })),
+      choose: this.guard((trait, value) => this.send({ [trait]: value })),
       load: this.guard((preset) => this.#load(preset)),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
       tools: this.tools,
     });
-    this.mount(el, this.ui.root, SYNCED, () => this.#follow());
+    this.mount(el, this.ui.root, SYNCED);
     this.draw();
   }
 
   // ---- model → view --------------------------------------------------------------------------
 
-  #follow() {
+  follow() {
     const g = geometryOf(this.model.get("geometry"));
     if (JSON.stringify(g) !== JSON.stringify(this.g)) {
       this.g = g;
@@ -79,15 +79,6 @@ class ExplorerView extends View {
     this.draw();
   }
 
-  /** @param {Record<string, any>} changes */
-  #send(changes) {
-    this.complain("");
-    if (this.model.get("complaint")) this.model.set("complaint", "");
-    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
-    this.model.save_changes();
-    this.#follow();
-  }
-
   /** @param {Spec} wish */
   #wish(wish) {
     const form = this.ui.forms[isOneDimensional(this.g) ? 0 : 1];
@@ -98,7 +89,7 @@ class ExplorerView extends View {
       form.refuse(error.message, this.g);
       return;
     }
-    this.#send({ geometry: copySpec(wish), look: "" });
+    this.send({ geometry: copySpec(wish), look: "" });
     form.show(wish);
     say(this.ui.live, `y has ${this.g.OH}×${this.g.OW} cells. ${mapWords(this.g, this.model.get("transposed"))}`);
   }
@@ -139,7 +130,7 @@ class ExplorerView extends View {
 
   /** @param {Preset} preset */
   #load({ geometry, transposed, view }) {
-    this.#send({ geometry: copySpec(geometry), transposed, view, look: "" });
+    this.send({ geometry: copySpec(geometry), transposed, view, look: "" });
   }
 
   // ---- what is looked at ---------------------------------------------------------------------
@@ -163,7 +154,7 @@ class ExplorerView extends View {
   #lookAt(spot) {
     this.hovered = null;
     if (writeSpot(spot) === writeSpot(this.look)) return this.draw();
-    this.#send({ look: writeSpot(spot) });
+    this.send({ look: writeSpot(spot) });
     say(this.ui.live, `${this.ui.said.textContent}. ${this.ui.lines.textContent}`);
   }
 

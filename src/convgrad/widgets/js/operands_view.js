@@ -2,10 +2,9 @@
 // What a widget does that shows a convolution step by step: follows its model, takes wishes and
 // edits, plays.  What it draws is its own.
 
-import { GeometryError, geometryOf, ravel, refit, shapes } from "./conv.js";
+import { geometryOf, ravel, shapes } from "./conv.js";
 import { attribute, fill, h, named, say } from "./dom.js";
 import { copySpec } from "./knobs.js";
-import { small } from "./limits.js";
 import { OPERANDS } from "./places.js";
 import { clamp, playhead, resize, seek } from "./player.js";
 import { UNDO_KEYS, drawTransport, keysHelp, transport } from "./transport.js";
@@ -155,21 +154,22 @@ export class OperandsView extends PlayedView {
     this.ui = this.#frame(parts);
     this.draw();
     const traits = [...KEPT, "speed", "complaint", ...this.#names];
-    this.mount(el, this.ui.root, traits, () => this.#follow());
+    this.mount(el, this.ui.root, traits);
   }
 
   /** @param {typeof import("./tools.js")} tools */
-  furnish({ KnobForm }) {
-    this.form = new KnobForm(
-      this.state.geometry,
-      this.guard((wish) => this.#wish(wish)),
+  furnish({ knobs }) {
+    this.form = knobs(
+      () => ({ ...this.state, limits: this.model.get("limits"), drawer: this.#who }),
+      (changes) => this.restart(changes),
+      (action) => this.guard(action),
     );
     this.ui.knobs.append(this.form.el);
   }
 
   // ---- model → state -------------------------------------------------------------------------
 
-  #follow() {
+  follow() {
     const next = read(this.model, this.#names);
     const before = this.state;
     this.state = next;
@@ -184,17 +184,14 @@ export class OperandsView extends PlayedView {
     if (resized || other) {
       // what was complete stays complete, as when a knob is taken back
       const complete = this.head.step === this.head.length && given === this.head.step;
-      if (complete) step = Math.max(step, this.first(next));
+      if (complete && this.model.isOurs?.()) step = Math.max(step, this.first(next));
       this.head = resize(this.head, this.count(next));
     }
     step = clamp(step, 0, this.head.length);
     if (resized) this.form?.show(next.geometry);
     const moved = step !== this.head.step || speed !== this.head.speed;
     if (moved) this.head = { ...this.head, step, speed };
-    if (step !== given) {
-      this.model.set("step", step);
-      this.model.save_changes();
-    }
+    this.settle({ step });
     const complaint = this.model.get("complaint");
     if (complaint) {
       this.complain(complaint);
@@ -207,38 +204,12 @@ export class OperandsView extends PlayedView {
 
   // ---- state → model -------------------------------------------------------------------------
 
-  /** @param {Record<string, any>} changes */
-  send(changes) {
-    this.complain("");
-    if (this.model.get("complaint")) this.model.set("complaint", "");
-    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
-    this.model.save_changes();
-    this.#follow();
-  }
-
   /** @param {Operand} name @param {number[]} index @param {number} value */
   editNumber(name, index, value) {
     const { shape, data } = this.state.arrays[name];
     const copy = [...data];
     copy[ravel(index, shape)] = value;
     this.send({ [name]: { shape, data: copy } });
-  }
-
-  /** A wish of the knobs: taken when such a convolution exists, else explained. @param {Spec} wish */
-  #wish(wish) {
-    let needed;
-    try {
-      needed = shapes(small(geometryOf(wish), this.model.get("limits"), this.#who));
-    } catch (error) {
-      if (!(error instanceof GeometryError)) throw error;
-      this.form?.refuse(error.message, this.state.geometry);
-      return;
-    }
-    const arrays = Object.fromEntries(
-      OPERANDS.map((name) => [name, refit(this.state.arrays[name], needed[name])]),
-    );
-    this.restart({ geometry: copySpec(wish), ...arrays });
-    this.form?.show(wish);
   }
 
   /** Something else is shown, from the step where the widget begins. @param {Record<string, any>} changes */

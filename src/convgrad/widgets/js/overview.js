@@ -1,8 +1,10 @@
 // @ts-check
 // All slices of an array as a small table of small pictures: shows where in the batch and the
-// channels the step is, how much is filled, and lets another slice be looked at.
+// channels the step is, how much is filled, and lets another slice be looked at.  One tab stop;
+// arrow keys go from slice to slice.
 
 import { attribute, drawing, fill, h } from "./dom.js";
+import { moveFocus } from "./grid.js";
 import { groupOfSlice, sameSlice } from "./places.js";
 import { groupLetter } from "./words.js";
 
@@ -29,7 +31,30 @@ export class Overview {
     this.dot = h("b", { class: "cg-dot" });
     /** @type {HTMLElement | null} where the dot is */
     this.lit = null;
-    this.el = h("div", { class: "cg-overview", role: "group" });
+    this.el = h("div", { class: "cg-overview", role: "group", "aria-description": "arrow keys move, Enter shows one" });
+    this.across = 1;
+    this.el.addEventListener("keydown", (event) => this.#key(event));
+    this.el.addEventListener("focusin", ({ target }) => {
+      const at = this.slices.findIndex(({ button }) => button === target);
+      if (at >= 0) this.#stop(at);
+    });
+  }
+
+  /** Where Tab comes in. @param {number} at */
+  #stop(at) {
+    this.slices.forEach(({ button }, k) => attribute(button, "tabindex", k === at ? "0" : "-1"));
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const { across, slices } = this;
+    const at = slices.findIndex(({ button }) => button === event.target);
+    if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const to = moveFocus(event.key, Math.floor(at / across), at % across, slices.length / across, across);
+    if (!to) return;
+    slices[to[0] * across + to[1]].button.focus();
+    event.preventDefault();
+    event.stopPropagation(); // the same keys step
   }
 
   /** @param {Axes} axes @param {string} label */
@@ -47,6 +72,7 @@ export class Overview {
     const [down, across] = A > B ? [1, 0] : [0, 1];
     const [rows, columns] = [axes.shape[down], axes.shape[across]];
     this.el.style.setProperty("--across", String(columns));
+    this.across = columns;
     const each = axes.shape[axes.groupAxis] / axes.groups;
     const grouped = axes.groups > 1 && rows + columns > 2;
     const cells = [];
@@ -68,6 +94,7 @@ export class Overview {
       }
     }
     fill(this.el, ...cells);
+    this.#stop(0);
   }
 
   /** @param {Axes} axes @param {number[]} slice */
@@ -98,6 +125,10 @@ export class Overview {
    */
   update(shown, lit, filled) {
     let under = null;
+    // unless somebody is among them
+    if (!this.el.contains(document.activeElement)) {
+      this.#stop(Math.max(0, this.slices.findIndex(({ slice }) => sameSlice(slice, shown))));
+    }
     for (const each of this.slices) {
       const { slice, button, picture } = each;
       attribute(button, "aria-pressed", `${sameSlice(slice, shown)}`);

@@ -61,6 +61,8 @@ export class Picture {
     this.name = "";
     /** @type {(row: number, col: number) => number | null} */
     this.valueAt = () => null;
+    /** @type {Set<string>} the outlined cells, by "row,col" */
+    this.marked = new Set();
     this.image = h("canvas");
     this.lines = h("canvas");
     this.el = h(
@@ -69,6 +71,7 @@ export class Picture {
       this.image,
       this.lines,
     );
+    Object.assign(this.el, { picture: this }); // pixels cannot be read back: tables.js asks here
     this.el.addEventListener("keydown", (event) => this.#key(event));
     this.el.addEventListener("click", (event) => {
       const place = this.placeUnder(event);
@@ -123,15 +126,15 @@ export class Picture {
     const context = /** @type {CanvasRenderingContext2D} */ (this.lines.getContext("2d"));
     context.clearRect(0, 0, this.lines.width, this.lines.height);
     const [[top], [left]] = this.border;
-    const marked = new Set(Array.from(places, ([row, col]) => `${row + top},${col + left}`));
-    if (!marked.size) return;
+    this.marked = new Set(Array.from(places, String));
+    if (!this.marked.size) return;
     context.beginPath();
-    for (const each of marked) {
+    for (const each of this.marked) {
       const [row, col] = each.split(",").map(Number);
       // only where the neighbour is not marked: an outline of the whole
       for (const [down, right] of [[-1, 0], [1, 0], [0, -1], [0, 1]]) {
-        if (marked.has(`${row + down},${col + right}`)) continue;
-        const [y, x] = [row + Math.max(down, 0), col + Math.max(right, 0)];
+        if (this.marked.has(`${row + down},${col + right}`)) continue;
+        const [y, x] = [row + top + Math.max(down, 0), col + left + Math.max(right, 0)];
         context.moveTo(x * FINE, y * FINE);
         context.lineTo((x + (down ? 1 : 0)) * FINE, (y + (right ? 1 : 0)) * FINE);
       }

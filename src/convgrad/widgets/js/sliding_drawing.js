@@ -257,7 +257,7 @@ function drawPatch({ patch, total, setUnder }, moment) {
 /** @param {Layout} ui @param {Moment} moment */
 function drawWords({ head, lines }, { g, numbers, shown, slices }) {
   if (!shown) {
-    fill(head, "Press play, or point at a cell of y, w or x.");
+    fill(head, "Press play, or point at a cell of y, w or x, or go to it by Tab and arrow keys.");
     fill(lines);
     return;
   }

@@ -51,14 +51,14 @@ class SlidingView extends PlayedView {
       edit: this.guard((name, row, col, value) => this.#edit(name, row, col, value)),
       refuse: (sentence) => this.complain(sentence),
       act: this.guard((action) => this.move(action(this.head))),
-      speed: this.guard((speed) => this.#send({ speed })),
+      speed: this.guard((speed) => this.send({ speed })),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
       tools: this.tools,
     });
     this.#build();
     this.#press();
-    this.mount(el, this.ui.root, SYNCED, () => this.#follow());
+    this.mount(el, this.ui.root, SYNCED);
     this.draw();
   }
 
@@ -85,7 +85,7 @@ class SlidingView extends PlayedView {
     return { geometry, arrays, peak: model.get("peak") };
   }
 
-  #follow() {
+  follow() {
     const next = this.#read();
     const before = this.state;
     const { geometry: g } = next;
@@ -120,27 +120,11 @@ class SlidingView extends PlayedView {
       this.at = slicesOfLook(g, this.#shown(), this.at);
       this.draw();
     }
-    this.#settle();
-  }
-
-  /** What follows from what came, such as the step of a cell that is looked at. */
-  #settle() {
-    const own = { look: writeLook(this.look), step: this.head.step };
-    const other = Object.entries(own).filter(([name, value]) => this.model.get(name) !== value);
-    for (const [name, value] of other) this.model.set(name, value);
-    if (other.length) this.model.save_changes();
+    // such as the step of a cell that is looked at
+    this.settle({ look: writeLook(this.look), step: this.head.step });
   }
 
   // ---- state → model -------------------------------------------------------------------------
-
-  /** @param {Record<string, any>} changes */
-  #send(changes) {
-    this.complain("");
-    if (this.model.get("complaint")) this.model.set("complaint", "");
-    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
-    this.model.save_changes();
-    this.#follow();
-  }
 
   /** @param {Operand} name @param {number} row @param {number} col @param {number} value */
   #edit(name, row, col, value) {
@@ -150,7 +134,7 @@ class SlidingView extends PlayedView {
     const index = { x: [n, Math.floor(o / g.OG) * g.CG + c, row, col], weight: [o, c, row, col], bias: [o] };
     const copy = [...data];
     copy[ravel(index[name], shape)] = value;
-    this.#send({ [name]: { shape, data: copy } });
+    this.send({ [name]: { shape, data: copy } });
   }
 
   /**
@@ -174,7 +158,7 @@ class SlidingView extends PlayedView {
     const needed = needs(g);
     const arrays = { ...this.state.arrays, ...given(g) };
     const fitted = OPERANDS.map((name) => [name, refit(arrays[name], needed[name])]);
-    this.#send({ geometry: copySpec(wish), ...Object.fromEntries(fitted) });
+    this.send({ geometry: copySpec(wish), ...Object.fromEntries(fitted) });
     this.form?.show(wish);
   }
 
@@ -200,7 +184,7 @@ class SlidingView extends PlayedView {
   #load({ geometry, x, weight, bias, peak, look = "y[0,0,0,0]" }) {
     this.hovered = null;
     const speed = asPictures(geometry) ? 60 : 2; // a picture has many places
-    this.#send({ geometry: copySpec(geometry), x, weight, bias, peak, look, speed });
+    this.send({ geometry: copySpec(geometry), x, weight, bias, peak, look, speed });
     this.form?.show(geometry);
   }
 
@@ -239,7 +223,7 @@ class SlidingView extends PlayedView {
     if (this.head.playing) this.halt();
     this.hovered = null;
     if (writeLook(look) === writeLook(this.look)) return this.draw();
-    this.#send({ look: writeLook(look) });
+    this.send({ look: writeLook(look) });
     this.speak();
   }
 

@@ -138,15 +138,22 @@ export async function mount(host, started, model, extras = {}) {
     const { tools, page } = extras;
     const context = { model: face, el, experimental, signal: controller.signal, tools, page };
     cleanup = await widget.render?.(context);
+    const held = host.contains(host.ownerDocument.activeElement);
     // only now: where drawing is at once, no frame is painted with both or with neither
     host.classList.add("cg-mounted");
+    // who came by the keyboard goes on inside, and not behind it
+    if (held) /** @type {HTMLElement | null} */ (el.querySelector(FIRST))?.focus({ preventScroll: true });
     if (extras.word) note(host, extras.word);
   } catch (error) {
     unmount();
     apologise(host, error);
   }
+  host.removeAttribute("tabindex");
   return unmount;
 }
+
+/** What can be gone to in a widget. */
+const FIRST = 'button, input, select, summary, [tabindex="0"]';
 
 /** @param {Element} host @param {unknown} error */
 function apologise(host, error) {
@@ -227,8 +234,10 @@ export async function mountAll(page, load, { near = inSight, approach = comesNea
     return mount(host, (known?.widget ?? lost)(), known?.model ?? new Model({}), known?.extras);
   };
   const first = hosts.filter((host) => near(host) || isMeant(host));
-  await Promise.all(first.map(show));
   const others = hosts.filter((each) => !first.includes(each));
+  // Tab does not pass over them: who gets there comes near
+  for (const host of others) host.setAttribute("tabindex", "0");
+  await Promise.all(first.map(show));
   await Promise.all(others.map((host) => approach(host).then(() => show(host))));
 }
 

@@ -1,16 +1,19 @@
 // @ts-check
-// What every widget can, in one place: undo and redo, a link to what is shown, PyTorch code.
-// All of it works on the model alone, so it fits any widget; equip.js says how one gets it.
-// The form of knobs is here too: most widgets have it, and nobody needs it at once.
+// What every widget can, in one place: undo and redo, a link to what is shown, PyTorch code, the
+// same as tables.
+// All of it works on the model, or on what is drawn, so it fits any widget; equip.js says how one
+// gets it.  The form of knobs is here too: most widgets have it, and nobody needs it at once.
 
 import { BrokenLink, differences, fragmentOf, partsOf, stateOf } from "./address.js";
-import { geometryOf, shapes } from "./conv.js";
+import { GeometryError, geometryOf, refit, shapes } from "./conv.js";
 import { attribute, drawing, h, say } from "./dom.js";
 import { History } from "./history.js";
+import { KnobForm, copySpec } from "./knobs.js";
 import { small } from "./limits.js";
+import { asTables } from "./tables.js";
 import * as torch from "./torch_code.js";
 
-export { KnobForm } from "./knobs.js";
+export { KnobForm };
 
 /** @typedef {import("./equip.js").Abilities} Abilities */
 /** @typedef {import("./equip.js").Context} Context */
@@ -90,6 +93,37 @@ function goTo({ name }, root) {
   if (first !== name || arrived || scrollY || entry?.type !== "navigate") return;
   arrived = true;
   root.scrollIntoView();
+}
+
+// ---- knobs -----------------------------------------------------------------------------------
+
+/**
+ * The form of knobs of a widget with three operands: a wish is taken where such a convolution
+ * exists and can be drawn, else explained.
+ * @param {() => {geometry: import("./conv.js").Geometry, arrays: Record<string, {shape: number[], data: number[]}>, limits: import("./limits.js").Limits, drawer: string}} now  what is shown
+ * @param {(changes: State) => void} take
+ * @param {(action: (wish: import("./conv.js").Spec) => void) => (wish: import("./conv.js").Spec) => void} guard
+ */
+export function knobs(now, take, guard) {
+  const form = new KnobForm(
+    now().geometry,
+    guard((wish) => {
+      const { geometry, arrays, limits, drawer } = now();
+      /** @type {Record<string, number[]>} */
+      let needed;
+      try {
+        needed = shapes(small(geometryOf(wish), limits, drawer));
+      } catch (error) {
+        if (!(error instanceof GeometryError)) throw error;
+        form.refuse(error.message, geometry);
+        return;
+      }
+      const fitted = Object.entries(arrays).map(([name, array]) => [name, refit(array, needed[name])]);
+      take({ geometry: copySpec(wish), ...Object.fromEntries(fitted) });
+      form.show(wish);
+    }),
+  );
+  return form;
 }
 
 // ---- the row of buttons ----------------------------------------------------------------------
@@ -227,6 +261,12 @@ export function toolbar({ model, page }, place, abilities) {
   const row = h("span", { class: "cg-tool-row", role: "group", "aria-label": "tools" }, ...tools);
   show();
   place.replaceChildren(row, status, room);
-  leave.push(() => place.replaceChildren());
+  const tables = asTables(root);
+  place.before(tables.el);
+  leave.push(() => {
+    tables.stop();
+    tables.el.remove();
+    place.replaceChildren();
+  });
   return () => leave.splice(0).forEach((undone) => undone());
 }

@@ -15,7 +15,29 @@ import { advance, press } from "./player.js";
  * @property {(event: string, callback: () => void) => void} on
  * @property {(event: string, callback: () => void) => void} off
  * @property {() => void} save_changes
+ * @property {() => boolean} [isOurs]  whether this view has just saved a change
  */
+
+/**
+ * The model as one view uses it: it knows whether a change that the view hears of was made here, by
+ * hand, or elsewhere, by a kernel.
+ * @param {Model} model @returns {Model}
+ */
+export function owned(model) {
+  let ours = false;
+  return {
+    get: (name) => model.get(name),
+    set: (name, value) => model.set(name, value),
+    on: (event, callback) => model.on(event, callback),
+    off: (event, callback) => model.off(event, callback),
+    save_changes() {
+      ours = true;
+      model.save_changes();
+      queueMicrotask(() => (ours = false)); // views hear of it in an earlier one
+    },
+    isOurs: () => ours,
+  };
+}
 
 /** The arrays of an update that has not arrived as a whole yet. */
 export class Unfinished extends Error {}
@@ -66,13 +88,36 @@ export class View {
     this.message.hidden = !sentence;
   }
 
+  /** Takes over what the model holds. */
+  follow() {}
+
+  /** What somebody has done here. @param {Record<string, any>} changes */
+  send(changes) {
+    this.complain("");
+    if (this.model.get("complaint")) this.model.set("complaint", "");
+    for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
+    this.model.save_changes();
+    this.follow();
+  }
+
+  /**
+   * Writes what follows from a change that was made here.  What follows from a kernel's the kernel
+   * writes itself: ours would come after its program's next line, and undo what that has set.
+   * @param {Record<string, any>} values
+   */
+  settle(values) {
+    if (!this.model.isOurs?.()) return;
+    const other = Object.entries(values).filter(([name, value]) => this.model.get(name) !== value);
+    for (const [name, value] of other) this.model.set(name, value);
+    if (other.length) this.model.save_changes();
+  }
+
   /**
    * Puts the widget into the page and follows these traits.  One update of several traits fires
    * one event for each: `follow` is called once, when all have arrived.
    * @param {HTMLElement} el @param {HTMLElement} root @param {string[]} traits
-   * @param {() => void} follow
    */
-  mount(el, root, traits, follow) {
+  mount(el, root, traits) {
     el.append(root);
     this.undo.push(() => root.remove());
     let scheduled = false;
@@ -83,7 +128,7 @@ export class View {
         this.guard(() => {
           scheduled = false;
           try {
-            follow();
+            this.follow();
           } catch (error) {
             if (!(error instanceof Unfinished)) throw error; // the rest is on its way
           }
@@ -191,12 +236,13 @@ export const widget = (name, start, abilities) => ({
   abilities,
   /** @param {import("./equip.js").Context & {model: Model, el: HTMLElement}} context */
   render(context) {
-    const { model, el } = context;
+    const { el } = context;
     try {
+      const model = owned(context.model);
       const view = start(model, el);
       if (abilities) {
         const furnish = view.guard((tools) => view.furnish(tools));
-        view.undo.push(equip(context, view.tools, abilities, furnish));
+        view.undo.push(equip({ ...context, model }, view.tools, abilities, furnish));
       }
       return () => view.destroy();
     } catch (error) {
