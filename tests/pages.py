@@ -13,8 +13,10 @@ import numpy as np
 from convgrad.figures.grids import written
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
+# Pages of a part that one looks things up in: they teach nothing new and ask nothing.
+GALLERIES = {"conv2d_gallery"}
 # The name of a chapter is that of its file, of its pictures and of its exercises.
-PAGES = {path.stem: path for path in sorted(BOOK.glob("part*/*.md"))}
+PAGES = {path.stem: path for path in sorted(BOOK.glob("part*/*.md")) if path.stem not in GALLERIES}
 CELL = re.compile(
     r"```\{code-cell\} python\n(?:---\n(?P<options>.*?)\n---\n)?(?P<code>.*?)```", re.S
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,15 @@ from torch_oracle import autograd as oracle  # noqa: E402
 
 import convgrad.autograd as ours  # noqa: E402
 from convgrad import ConvGeometry, GeometryError, ShapeError  # noqa: E402
-from convgrad.autograd import arithmetic, compare_gradients, conv2d, function  # noqa: E402
+from convgrad.autograd import (  # noqa: E402
+    Conv2d,
+    arithmetic,
+    calls,
+    compare_gradients,
+    conv2d,
+    examine,
+    function,
+)
 
 pytestmark = pytest.mark.oracle
 
@@ -509,3 +518,55 @@ def test_where_there_is_no_direction_there_is_no_cosine():
     assert gap.relative == 0 and np.isnan(gap.cosine) and gap.exact
     gap = ours.Gap.between(np.ones(3), np.zeros(3))
     assert gap.relative == np.inf and not gap.exact
+
+
+# ---- what PyTorch itself does ----------------------------------------------------------------
+
+
+def test_calls_stand_under_what_called_them():
+    layer, x = torch.nn.Conv2d(1, 1, 3), torch.ones(1, 1, 5, 5)
+    seen = calls(lambda: layer(x).sum().backward(), "conv")
+    assert seen.rows[:2] == ((0, "aten::conv2d"), (1, "aten::convolution"))
+    assert (0, "ConvolutionBackward0") in seen.rows
+    assert seen.rows[seen.rows.index((0, "ConvolutionBackward0")) + 1][0] == 1
+    assert str(seen).startswith("aten::conv2d\n  aten::convolution\n")
+    everything = calls(lambda: layer(x).sum().backward())
+    assert set(seen.names) < set(everything.names)
+    assert not any(name.startswith("autograd::engine") for name in everything.names)
+
+
+def test_calls_are_watched_in_silence_and_an_error_passes_through(capfd):
+    def fails():
+        raise ValueError("this one")
+
+    with pytest.raises(ValueError, match="this one"):
+        calls(fails)
+    calls(lambda: torch.ones(1))
+    assert capfd.readouterr().err == ""
+    print("still here", file=sys.stderr)
+    assert "still here" in capfd.readouterr().err
+
+
+def test_a_layer_is_examined_on_a_copy():
+    layer = torch.nn.Conv2d(2, 4, (3, 2), stride=2, padding=1, groups=2)
+    before = layer.weight.clone()
+    found = examine(layer, (2, 2, 6, 5))
+    assert found.right
+    assert torch.equal(layer.weight, before)
+    assert layer.weight.grad is None
+    assert found.parameters == sum(each.numel() for each in layer.parameters())
+    assert found.shapes == {
+        "x": (2, 2, 6, 5),
+        "weight": (4, 1, 3, 2),
+        "bias": (4,),
+        "y": (2, 4, 3, 3),
+    }
+
+
+def test_an_examined_layer_that_is_wrong_is_called_wrong():
+    def halved(exact, grad_output, x, weight):
+        return exact(grad_output / 2, x, weight)
+
+    found = examine(Conv2d(1, 1, 3, rule=halved), (1, 1, 5, 5))
+    assert not found.right
+    assert str(found).endswith("as the loops have it: False")

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("matplotlib")
+from pages import GALLERIES
+
 import convgrad.figures
 
 yaml = pytest.importorskip("yaml")
@@ -43,7 +45,9 @@ FIGURES = [
     importlib.import_module(module.name)
     for module in pkgutil.walk_packages(convgrad.figures.__path__, "convgrad.figures.")
 ]
-CHAPTERS = [page for page in PAGES if re.match(r"book/part\d+/", page)]
+CHAPTERS = [
+    page for page in PAGES if re.match(r"book/part\d+/", page) and Path(page).name not in GALLERIES
+]
 
 
 @dataclass

@@ -47,6 +47,8 @@ def run(source: str) -> dict:
     names = {"np": np} | {name: getattr(convgrad, name) for name in convgrad.__all__}
     if "F." in source:
         names["F"] = pytest.importorskip("torch.nn.functional")
+    if "torch." in source:
+        names["torch"] = pytest.importorskip("torch")
     exec(source, names)
     return names
 

@@ -9,12 +9,15 @@
     print(compare_gradients(x, weight, bias, rule=sign))              # how far off it is
 
 ``arithmetic`` has the ways of computing, ``rules`` what can take the exact gradient's place,
-``function`` the step of autograd, ``module`` the layer, ``compare`` the comparison.
+``function`` the step of autograd, ``module`` the layer, ``compare`` the comparison; ``calls`` tells
+which operations PyTorch calls, ``layers`` examines a layer of PyTorch's own.
 """
 
 from .arithmetic import IMPLEMENTATIONS, Gradients
+from .calls import Calls, calls
 from .compare import Comparison, Gap, compare_gradients
 from .function import Conv2dFunction, conv2d, gradients
+from .layers import Examined, examine
 from .module import Conv2d
 from .rules import (
     Rule,
@@ -28,14 +31,18 @@ from .rules import (
 
 __all__ = [
     "IMPLEMENTATIONS",
+    "Calls",
     "Comparison",
     "Conv2d",
     "Conv2dFunction",
+    "Examined",
     "Gap",
     "Gradients",
     "Rule",
+    "calls",
     "compare_gradients",
     "conv2d",
+    "examine",
     "gradients",
     "quantised",
     "random_taps",

@@ -52,9 +52,13 @@ class Gradients(NamedTuple):
 
 
 def aten(
-    grad_output: Tensor, x: Tensor, weight: Tensor, geometry: ConvGeometry, mask: Mask
+    grad_output: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    geometry: ConvGeometry,
+    mask: Mask,
 ) -> Gradients:
-    """PyTorch's own: the one operation that all its convolutions call on the way back."""
+    """PyTorch's own: the one operation behind all its convolutions."""
     found = torch.ops.aten.convolution_backward(
         grad_output,
         x,
@@ -69,7 +73,8 @@ def aten(
         list(mask),
     )
     # some backends answer more than they were asked
-    return Gradients(*(each if wanted else None for each, wanted in zip(found, mask, strict=True)))
+    pairs = zip(found, mask, strict=True)
+    return Gradients(*(each if wanted else None for each, wanted in pairs))
 
 
 def unfold(

@@ -133,6 +133,17 @@ Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gra
     onecall-one-image      function  2      write grad_weight(grad_output, x, groups), N = 1
     onecall-any            function  3      write grad_weight(grad_output, x, geometry): one call
 
+Chapter *From nn.Conv2d to convolution_backward* (``chapter="convolution_backward"``; tensors)
+
+    backward-parameters    number    1      6 channels, 9 kernels 3×2, 3 groups: what is learned?
+    backward-mask          grid      1      frozen weight, learning bias: which output_mask?
+    backward-kept          grid      2      a circular border: the shape of _saved_input
+    backward-only-a-shape  choice    2      other weights: which of the three gradients change?
+    backward-kernel-heights number   2      stride 4, 12 rows in, 2 out: how many kernel heights?
+    backward-weight-alone  function  2      write grad_weight(grad_output, x, weight_shape, how)
+    backward-reflecting    choice    3      a reflecting border taken for zeros: what is right?
+    backward-uneven        function  3      write backward(grad_output, x, weight, border, how)
+
 Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the functions get tensors)
 
     function-column        grid      1      example B: one window as a column
@@ -150,6 +161,7 @@ from __future__ import annotations
 from . import (
     autograd_function,
     bias_and_checks,
+    convolution_backward,
     grouped,
     grouped_weight_gradient,
     im2col,
@@ -190,6 +202,7 @@ _BANK: dict[str, Exercise] = {
         memory_and_speed,
         grouped,
         grouped_weight_gradient,
+        convolution_backward,
         autograd_function,
     )
     for exercise in module.EXERCISES
