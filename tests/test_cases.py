@@ -207,7 +207,7 @@ def test_the_impossible_is_refused_in_words(case):
 
 
 def test_no_case_is_left_out():
-    assert len(CASES) == 39
+    assert len(CASES) == 43
     assert all({"expect", "symptom", "source"} <= case.keys() for case in CASES)
     checks = {case["check"] for case in CASES if "check" in case}
     assert checks == {name.removeprefix("test_check_") for name in globals() if "_check_" in name}
@@ -399,6 +399,74 @@ def test_the_shares_of_vmap():
     x, g = given.x, given.grad_output
     shares = per_sample_weight_gradients(g, x, given.weight.shape, **given.arguments)
     assert_array_equal(shares, torch_oracle.per_sample(x, g, given.geometry), strict=True)
+
+
+# ---- beyond one call: another type, another layer, other devices -----------------------------
+
+
+def test_check_bfloat16():
+    """The package's own steps in PyTorch add up in more digits than bfloat16 has."""
+    torch = pytest.importorskip("torch")
+    from convgrad.autograd import conv2d as torch_conv2d
+
+    given = the_case("bfloat16")
+    total = torch.zeros((), dtype=torch.bfloat16)
+    for cell in torch.ones(given.grad_output.size, dtype=torch.bfloat16):
+        total += cell
+    assert total == 256  # the mistake
+    x, weight, g = (
+        torch.from_numpy(each).bfloat16() for each in (given.x, given.weight, given.grad_output)
+    )
+    for name in ("aten", "unfold", "correlate"):
+        bias = torch.zeros(1, dtype=torch.bfloat16, requires_grad=True)
+        torch_conv2d(x, weight, bias, implementation=name).backward(g)
+        assert bias.grad.item() == 1600
+
+
+def test_check_checkpoint():
+    torch = pytest.importorskip("torch")
+    from torch.utils.checkpoint import checkpoint
+
+    from convgrad.autograd import conv2d as torch_conv2d
+
+    given = the_case("checkpoint")
+    x = torch.from_numpy(given.x)
+    weight = torch.from_numpy(given.weight).requires_grad_()
+    scale = torch.ones((), requires_grad=True)  # something behind it that learns
+    y = checkpoint(torch_conv2d, x, weight, use_reentrant=False)
+    (scale * y).sum().backward()
+    assert_array_equal(weight.grad, given.solve("loops")["grad_weight"])
+    weight.grad = None
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad"):
+        y = checkpoint(lambda x: torch_conv2d(x, weight), x, use_reentrant=True)
+    (scale * y).sum().backward()
+    assert weight.grad is None  # the mistake: no error came
+
+
+@every_implementation
+def test_check_halves(name):
+    given = the_case("halves")
+    whole = given.solve(name)
+    pairs = zip(np.split(given.x, 2, axis=3), np.split(given.grad_output, 2, axis=3), strict=True)
+    halves = [given.solve(name, x=x, grad_output=g) for x, g in pairs]
+    grads = [half["grad_input"] for half in halves]
+    assert_array_equal(np.concatenate(grads, axis=3), whole["grad_input"])
+    assert np.concatenate(grads, axis=0).shape == (2, 1, 4, 4)  # the mistake
+    assert_array_equal(sum(half["grad_weight"] for half in halves), whole["grad_weight"])
+
+
+@every_implementation
+def test_check_averaged(name):
+    given = the_case("averaged")
+    whole = given.solve(name)
+    parts = [
+        given.solve(name, x=given.x[some], grad_output=given.grad_output[some])
+        for some in (slice(2), slice(2, 4))
+    ]
+    for gradient in ("grad_weight", "grad_bias"):
+        shares = [part[gradient] for part in parts]
+        assert_array_equal(sum(shares), whole[gradient])
+        assert_array_equal(np.mean(shares, axis=0), whole[gradient] / 2)  # the mistake
 
 
 def test_check_im2col_size():

@@ -58,6 +58,7 @@ KNOWS: dict[str, set[str]] = {
     "tables": CORE | {"ledger"},
     "mutants": CORE | {"ledger", "examples"},
     "checks": CORE | {"ledger", "examples", "mutants"},
+    "museum": CORE | {"checks", "mutants"},
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}

@@ -349,12 +349,13 @@ def operands_untouched(rule: Rule, target: str, draw: Draw, rng: np.random.Gener
 
 
 def _scattered(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
-    """Operands whose neighbours in memory are not their neighbours in the array."""
+    """Operands whose neighbours in memory are no neighbours in the array."""
 
     def view(array: np.ndarray) -> np.ndarray:
-        # a slice of a larger, transposed array, like what concatenation hands back
+        # a slice of a larger, transposed array, as concatenation hands back
         n, c, h, v = array.shape
-        larger = rng.integers(-4, 5, size=(h, c + 1, n, v + 1)).astype(np.float64)
+        larger = rng.integers(-4, 5, size=(h, c + 1, n, v + 1))
+        larger = larger.astype(np.float64)
         seen = larger.transpose(2, 1, 0, 3)[:, 1:, :, :v]  # n c h v
         seen[...] = array
         return seen
@@ -364,9 +365,15 @@ def _scattered(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:
 
 
 @_law(_scattered)
-def memory_layout(rule: Rule, target: str, draw: Draw, rng: np.random.Generator) -> None:
+def memory_layout(
+    rule: Rule,
+    target: str,
+    draw: Draw,
+    rng: np.random.Generator,
+) -> None:
     """Only the numbers count, not how they lie in memory."""
-    _require_equal(_apply(rule, target, draw), _definition(target, draw), "for these numbers")
+    found = _apply(rule, target, draw)
+    _require_equal(found, _definition(target, draw), "for these numbers")
 
 
 def _no_images(geometry: ConvGeometry, rng: np.random.Generator) -> Draw:

@@ -154,6 +154,16 @@ Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the funct
     function-forward       function  2      write forward(x, weight, groups, how): unfold and mm
     function-unseen        choice    3      which mistake does gradcheck not see?
     function-backward      function  3      write backward(ctx, grad_output), nothing in vain
+
+Chapter *A museum of gradient bugs* (``chapter="museum"``)
+
+    museum-counting        number    1      5000 ones, one by one, in float16: how many?
+    museum-short           grid      1      no output_padding: [rows, columns] that are left
+    museum-name-it         choice    2      digits of four channels: which mistake left them?
+    museum-devices         number    2      a sum as the loss, averaged over four processes
+    museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
+    museum-wide-bias       function  2      write grad_bias(grad_output) for float16
+    museum-judge           function  3      write right_ones(rules, geometry): a check of your own
 """
 
 from __future__ import annotations
@@ -167,6 +177,7 @@ from . import (
     im2col,
     input_gradient,
     memory_and_speed,
+    museum,
     one_product,
     sliding_window,
     stride_padding_dilation,
@@ -204,6 +215,7 @@ _BANK: dict[str, Exercise] = {
         grouped_weight_gradient,
         convolution_backward,
         autograd_function,
+        museum,
     )
     for exercise in module.EXERCISES
 }

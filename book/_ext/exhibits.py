@@ -1,0 +1,76 @@
+"""Sphinx: the list of exhibits and their plates, made of ``convgrad.museum``.
+
+* ``{exhibits}`` is the whole list, a table.  ``museum.js`` puts filters above it; without
+  JavaScript it is the list.  The columns that can be filtered have the class ``cg-filter``.
+* ``{exhibit} key`` is the plate under an exhibit's heading: what goes wrong, where it was seen,
+  what catches it, and which page and which test are about it.
+
+Both are written in the page's own Markdown, so citations and links are checked like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from convgrad.museum import CATCHERS, EXHIBITS, KINDS, Exhibit, exhibit
+
+HEAD = ("Exhibit", "Gradient", "Kind", "Caught by", "Seen in")
+FILTERED = ("Gradient", "Kind", "Caught by")
+
+
+class Written(SphinxDirective):
+    """A directive whose content is Markdown that it writes itself."""
+
+    def box(self, name: str, lines: Iterable[str]) -> nodes.container:
+        box = nodes.container(classes=[name])
+        where = self.state.document.current_source
+        self.state.nested_parse(StringList(list(lines), where), self.content_offset, box)
+        return box
+
+
+class List(Written):
+    def run(self) -> list[nodes.Node]:
+        rows = [HEAD, ("---",) * len(HEAD), *map(row, EXHIBITS)]
+        box = self.box("cg-museum", (f"| {' | '.join(cells)} |" for cells in rows))
+        for entry in next(box.findall(nodes.thead)).findall(nodes.entry):
+            if entry.astext() in FILTERED:
+                entry["classes"].append("cg-filter")
+        return [box]
+
+
+def row(each: Exhibit) -> tuple[str, ...]:
+    return (
+        f"{{ref}}`{each.title} <museum-{each.key}>`",
+        ", ".join(each.targets),
+        KINDS[each.kind],
+        CATCHERS[each.caught_by],
+        each.library,
+    )
+
+
+class Plate(Written):
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        return [self.box("cg-plate", plate(exhibit(self.arguments[0])))]
+
+
+def plate(each: Exhibit) -> list[str]:
+    gradients = f"{' and '.join(each.targets)} gradient{'s' * (len(each.targets) > 1)}"
+    return [
+        f"**{gradients.capitalize()}: {KINDS[each.kind]}.** Seen in {each.library} "
+        f"{{cite}}`{','.join(each.reports)}`. Caught by: *{CATCHERS[each.caught_by]}*. "
+        f"Explained in {{doc}}`/book/{each.chapter}`. Test: the case `{each.case}`."
+    ]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("exhibits", List)
+    app.add_directive("exhibit", Plate)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
