@@ -153,7 +153,7 @@ def test_a_second_build_does_nothing(project):
 
 def test_an_edit_of_a_style_reaches_the_site_and_runs_no_cell(project):
     style = project.root / "book/_static/convgrad.css"
-    style.write_text(style.read_text("utf-8") + "\n.new-rule { color: inherit; }\n", "utf-8")
+    style.write_text(style.read_text("utf-8") + "\n.bd-article { --new-rule: 1; }\n", "utf-8")
     before = re.search(r"convgrad\.css\?v=\w+", project.html())[0]
     _, said = project.build()
     assert "new-rule" in (project.root / "_build/html/_static/convgrad.css").read_text("utf-8")
