@@ -73,4 +73,5 @@ def plate(each: Exhibit) -> list[str]:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("exhibits", List)
     app.add_directive("exhibit", Plate)
+    app.add_js_file("museum.js", defer="defer")  # look.py takes it from pages without a list
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,9 +27,12 @@
     const filters = filtered.map((head) => filterOf(head, rows));
     const count = made("p", { role: "status", class: "cg-museum-count" });
     const all = made("button", { type: "button" }, "Show all");
-    const labels = filters.map(({ select }, k) => made("label", {}, filtered[k].textContent ?? "", select));
+    const fields = filters.map(({ key, select }, k) => {
+      select.id = `cg-museum-${key}`;
+      return made("div", {}, made("label", { for: select.id }, filtered[k].textContent ?? ""), select);
+    });
     const form = made("div", { role: "group", "aria-label": "Filter the list", class: "cg-museum-filters" });
-    form.append(...labels, all);
+    form.append(...fields, all);
 
     /** Whether a row passes the filters, one of them left out. @param {number} k @param {Filter} [without] */
     const passes = (k, without) =>

@@ -139,7 +139,7 @@ def test_an_exhibit_opens_at_its_plate(view):
 @pytest.mark.parametrize("width", [375, 320])
 def test_on_a_phone_every_name_can_be_read_and_it_is_still_a_table(visit, width):
     tab = visit(width=width, height=700, touch=True)
-    view = tab.goto(PAGE, settle=False)
+    view = tab.goto(PAGE)
     assert view.evaluate("document.documentElement.scrollWidth") == width
     for row in view.locator(".cg-museum tbody tr").all():
         box = row.bounding_box()

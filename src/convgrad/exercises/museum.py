@@ -252,7 +252,7 @@ _which_law = Choice(
 
 
 def _wide_trials(rng: np.random.Generator) -> Iterator[Trial]:
-    for N, O, size in ((2, 3, 2), (1, 2, 3), (3, 1, 4), (2, 2, 90), (4, 3, 12)):
+    for N, O, size in ((2, 3, 3), (1, 2, 3), (3, 1, 4), (2, 2, 90), (4, 3, 12)):
         geometry = ConvGeometry(N=N, C=1, H=size, W=size, O=O, KH=1, KW=1)
         g = rng.integers(-4, 5, geometry.output_shape).astype(np.float16)
         if size > 50:

@@ -36,10 +36,11 @@ def row(mistake: str = "wgrad_g_turned") -> Row:
 def difference() -> BookFigure:
     """The wrong gradient, less the right one, is D."""
     _, _, _, right, wrong = row()
+    wide = 46.0  # "−90" needs more than a usual cell
     return draw(
-        Grid(wrong[0, 0], "ink", title="wrong"),
+        Grid(wrong[0, 0], "ink", title="wrong", cell=wide),
         "−",
-        Grid(right[0, 0], "result", title="∂L/∂w"),
+        Grid(right[0, 0], "result", title="∂L/∂w", cell=wide),
         "=",
-        Grid((wrong - right)[0, 0], "ink", title="D", lit=[(0, 0), (0, 1)]),
+        Grid((wrong - right)[0, 0], "ink", title="D", lit=[(0, 0), (0, 1)], cell=wide),
     )
