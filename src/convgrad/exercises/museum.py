@@ -42,7 +42,7 @@ _name_it = Choice(
     prompt=(
         "Two images of one cell, four channels, four kernels of 1×1 in two groups. The first image "
         "holds 1, 10, 100, 1000, the second twice that, and every number of `grad_output` is 1. A "
-        "row of the grids is a kernel. What happened to the second one?\n\n"
+        "row of the grids is a kernel. Which mistake made the second grid?\n\n"
         + written_out(
             **{
                 "grad_weight[right]": _left_by(loops.grad_weight),
@@ -98,7 +98,7 @@ _counting = Number(
     compute=_counted,
     compute_mistakes=lambda: [
         (256, "That is where bfloat16 ends, with 8 binary digits. float16 has 11."),
-        (_ONES, "5000 lies between two numbers that float16 can hold, but it is not reached."),
+        (_ONES, "float16 can hold 5000, but adding ones one by one does not get so far."),
         (65504, "That is the largest number of float16. Counting ends long before it."),
         (2047, "That is the largest with 11 ones as its digits. One more still fits."),
         (1024, "From there to twice as far, the ones still fit."),
@@ -191,7 +191,7 @@ _devices = Number(
     compute=_averaged_tap,
     compute_mistakes=lambda: [
         (_TAP, "That is the sum of the four shares. They are averaged."),
-        (_TAP * _PROCESSES, "The shares add up to 84 at most once. Nothing makes it larger."),
+        (_TAP * _PROCESSES, "The shares add up to 84, and nothing multiplies that."),
         (
             _TAP / _PROCESSES**2,
             "You divided twice. With a sum as the loss only the average divides.",
@@ -199,8 +199,9 @@ _devices = Number(
         (_TAP / 2, "There are four processes."),
     ],
     explanation=(
-        "84/4. With a mean as the loss, over equally large parts, the average would be right: then "
-        "each share is four times as large."
+        "84/4. With a mean as the loss, over equally large parts, the average would be right: a "
+        "process divides by its own images only, a quarter of all, so each share is four times as "
+        "large."
     ),
     solution="answer = 84 / 4",
 )
@@ -375,8 +376,9 @@ _judge = Function(
     prompt=(
         "Write `right_ones(rules, geometry)`: `rules` is a list of three functions, each called as "
         "`rule(grad_output, x, geometry)`, which should return a weight gradient. Return a list of "
-        "three values, `True` where the rule is right and `False` where it is not. You may compare "
-        'with `IMPLEMENTATIONS["loops"].grad_weight`, which is.'
+        "three values, `True` where the rule is right and `False` where it is not. A rule that "
+        "stops with an error on your arrays is not right either. You may compare with "
+        '`IMPLEMENTATIONS["loops"].grad_weight`, which is right.'
     ),
     starter=(
         "def right_ones(rules, geometry):\n"
