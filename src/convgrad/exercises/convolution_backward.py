@@ -266,7 +266,7 @@ _kernel_heights = Number(
         (_OUT, "That is the number of output rows."),
     ],
     explanation=(
-        "From 5 to 8: as many as the stride has steps. So the size cannot be read off the other "
+        "From 5 to 8: as many as the stride is long. So the size cannot be read off the other "
         "operands, and the call must be told."
     ),
     solution=(f"answer = sum(({_ROWS} - k) // {_STRIDE} + 1 == {_OUT} for k in range(1, 13))"),
