@@ -74,16 +74,23 @@ def to_grad_output(
 
 
 def to_x(
-    ggw: Given, grad_output: np.ndarray, geometry: ConvGeometry, rule: Implementation
+    ggw: Given,
+    grad_output: np.ndarray,
+    geometry: ConvGeometry,
+    rule: Implementation,
 ) -> np.ndarray:
     """∂S/∂x, (N, C, H, W): the grad_input rule with ggw as the kernel."""
     if ggw is None:
         return np.zeros(geometry.x_shape, grad_output.dtype)
-    return rule.grad_input(grad_output, ggw.conj(), geometry)  # conj() of a real array is itself
+    # conj() of a real array is itself
+    return rule.grad_input(grad_output, ggw.conj(), geometry)
 
 
 def to_weight(
-    ggx: Given, grad_output: np.ndarray, geometry: ConvGeometry, rule: Implementation
+    ggx: Given,
+    grad_output: np.ndarray,
+    geometry: ConvGeometry,
+    rule: Implementation,
 ) -> np.ndarray:
     """∂S/∂w, (O, C/G, KH, KW): the grad_weight rule with ggx as the image."""
     if ggx is None:

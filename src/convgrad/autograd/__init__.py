@@ -10,7 +10,8 @@
 
 ``arithmetic`` has the ways of computing, ``rules`` what can take the exact gradient's place,
 ``function`` the step of autograd, ``module`` the layer, ``compare`` the comparison; ``calls`` tells
-which operations PyTorch calls, ``layers`` examines a layer of PyTorch's own.
+which operations PyTorch calls, ``layers`` examines a layer of PyTorch's own, and ``training`` has a
+small network to try a rule on.
 """
 
 from .arithmetic import IMPLEMENTATIONS, Gradients
@@ -28,6 +29,7 @@ from .rules import (
     subsampled_batch,
     top_k,
 )
+from .training import Training, stripes, train
 
 __all__ = [
     "IMPLEMENTATIONS",
@@ -39,6 +41,7 @@ __all__ = [
     "Gap",
     "Gradients",
     "Rule",
+    "Training",
     "calls",
     "compare_gradients",
     "conv2d",
@@ -48,6 +51,8 @@ __all__ = [
     "random_taps",
     "sign",
     "straight_through",
+    "stripes",
     "subsampled_batch",
     "top_k",
+    "train",
 ]

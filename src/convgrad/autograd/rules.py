@@ -268,8 +268,13 @@ def _part(share: float, count: int) -> int:
     return min(count, max(1, round(share * count)))
 
 
-def _drawn(share: float, count: int, like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """A factor for each of ``count``: 0, or for those that were drawn, one that makes up for it."""
+def _drawn(
+    share: float,
+    count: int,
+    like: Tensor,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """A factor for each: 0, or for those drawn, one that makes up for it."""
     taken = _part(share, count)
     device = like.device if generator is None else generator.device
     order = torch.randperm(count, generator=generator, device=device)

@@ -155,6 +155,17 @@ Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the funct
     function-unseen        choice    3      which mistake does gradcheck not see?
     function-backward      function  3      write backward(ctx, grad_output), nothing in vain
 
+Chapter *Approximate and second gradients* (``chapter="approximate_gradients"``)
+
+    approx-top-two         number    1      example B: one tap from the two largest of g
+    approx-factor          number    1      3 of 12 images drawn: which factor makes up for it?
+    approx-cosine          number    2      half of a gradient kept: its cosine to the whole
+    approx-on-average      choice    2      which of four rules is right on average?
+    approx-penalty         grid      2      one row: the gradient of a penalty by the weights
+    approx-kernel-signs    function  2      write signs(exact, grad_output, x, weight), of tensors
+    approx-who-moves       choice    3      a loss made of grad_weight: which operands move?
+    approx-second          function  3      write second(a, B, grad_output, x, weight, how)
+
 Chapter *A museum of gradient bugs* (``chapter="museum"``)
 
     museum-counting        number    1      5000 ones, one by one, in float16: how many?
@@ -169,6 +180,7 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
 from __future__ import annotations
 
 from . import (
+    approximate_gradients,
     autograd_function,
     bias_and_checks,
     convolution_backward,
@@ -215,6 +227,7 @@ _BANK: dict[str, Exercise] = {
         grouped_weight_gradient,
         convolution_backward,
         autograd_function,
+        approximate_gradients,
         museum,
     )
     for exercise in module.EXERCISES

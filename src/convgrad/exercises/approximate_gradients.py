@@ -1,0 +1,525 @@
+"""Exercises for *Approximate and second gradients*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .. import loops, windows
+from ..checks import random_operands
+from ..examples import example
+from ..geometry import ConvGeometry
+from ..second import double_backward
+from .base import Choice, Exercise, Grid, Number
+from .functions import Function, Trial, geometries
+from .tensors import TensorFunction
+from .words import numbers_of, written_out
+
+__all__ = ["EXERCISES"]
+
+_CHAPTER = "approximate_gradients"
+
+
+# ---- the two largest alone -------------------------------------------------------------------
+
+_TAP = (1, 1)
+
+
+def _kept(most: int = 2) -> np.ndarray:
+    """g of example B, and all but its largest numbers are zero."""
+    g = example("B").arrays().grad_output
+    limit = np.sort(np.abs(g), axis=None)[-most]
+    return np.where(np.abs(g) >= limit, g, 0)
+
+
+def _at_tap(g: np.ndarray, tap: tuple[int, int] = _TAP) -> float:
+    return float(loops.grad_weight(g, example("B").arrays().x, example("B").geometry)[0, 0][tap])
+
+
+_top_two = Number(
+    key="approx-top-two",
+    chapter=_CHAPTER,
+    level=1,
+    title="Two of nine",
+    prompt=(
+        "Example B. Of the nine numbers of grad_output the two largest in size are kept, the "
+        f"others become 0. Which number is tap {_TAP} of the weight gradient then?\n\n"
+        + numbers_of("B", "x", "grad_output")
+    ),
+    hints=(
+        "The two numbers are both 2. Where do they stand in grad_output?",
+        "Tap (1, 1) reads the cell one row lower and one column further right than the window "
+        "begins: for position (p, q) it is cell (p + 1, q + 1) of x.",
+    ),
+    compute=lambda: _at_tap(_kept()),
+    compute_mistakes=lambda: [
+        (
+            _at_tap(example("B").arrays().grad_output),
+            "That is the exact one, with all nine numbers.",
+        ),
+        (
+            _at_tap(_kept(), (0, 0)),
+            "You took the cells where the windows begin. That is tap (0, 0).",
+        ),
+        (
+            _at_tap(_kept()) / 2,
+            "Each cell of x is multiplied with its number of grad_output, which is 2.",
+        ),
+        (
+            _at_tap(example("B").arrays().grad_output - _kept()),
+            "That is what the other seven give, the part that is lost.",
+        ),
+    ],
+    explanation="Cells (1, 3) and (3, 2) of x, 3 and 0, each times 2.",
+    solution=(
+        "x, _, _, g = example('B').arrays()\n"
+        "answer = x[0, 0, 1, 3] * g[0, 0, 0, 2] + x[0, 0, 3, 2] * g[0, 0, 2, 1]"
+    ),
+)
+
+
+# ---- the factor ------------------------------------------------------------------------------
+
+_IMAGES, _TAKEN = 12, 3
+
+_factor = Number(
+    key="approx-factor",
+    chapter=_CHAPTER,
+    level=1,
+    title="What makes up for the others",
+    prompt=(
+        f"From a batch of {_IMAGES} images, {_TAKEN} are drawn, each as likely as any other. Their "
+        "weight gradients are added up. By which factor must the sum be multiplied, so that on "
+        "average it is the gradient of the whole batch?"
+    ),
+    hints=(
+        f"How often is a given image among those that are drawn? {_TAKEN} times in {_IMAGES}.",
+        "What is there only so often must count for more, as many times as it is missing.",
+    ),
+    compute=lambda: _IMAGES / _TAKEN,
+    compute_mistakes=lambda: [
+        (
+            _TAKEN / _IMAGES,
+            "That is how often an image is there. The factor has to undo it.",
+        ),
+        (_IMAGES, "Then a single image would do. How many are drawn?"),
+        (1 / _TAKEN, "That makes the mean over those that were drawn."),
+        (1, "Without a factor the sum is too small, since most images are missing."),
+    ],
+    explanation="Each image is there once in four draws, and counts four times when it is.",
+    solution=f"answer = {_IMAGES} / {_TAKEN}",
+)
+
+
+# ---- the direction of a part -----------------------------------------------------------------
+
+_WHOLE = np.array([[6.0, 0.0], [0.0, -8.0]])
+
+
+def _cosine(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.vdot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+_direction = Number(
+    key="approx-cosine",
+    chapter=_CHAPTER,
+    level=2,
+    title="The direction of a part",
+    prompt=(
+        "A rule keeps the lower row of this weight gradient and sets the upper row to zero; then "
+        "it doubles what it kept. What is the cosine between the result and the gradient?\n\n"
+        + written_out(grad_weight=_WHOLE)
+    ),
+    hints=(
+        "The cosine is the inner product divided by both lengths. What does doubling do to it?",
+        "The length of the gradient is the square root of 36 + 64.",
+    ),
+    compute=lambda: _cosine(_WHOLE * [[0], [2]], _WHOLE),
+    compute_mistakes=lambda: [
+        (
+            _cosine(_WHOLE * [[1], [0]], _WHOLE),
+            "That is the cosine of the part that was dropped.",
+        ),
+        (
+            _cosine(_WHOLE * [[0], [2]], _WHOLE) ** 2,
+            "That is the share of the squared length. The cosine is its square root.",
+        ),
+        (
+            2 * _cosine(_WHOLE * [[0], [2]], _WHOLE),
+            "A cosine is never above 1. Doubling changes the length and not the direction.",
+        ),
+        (1, "Only if the dropped part were zero."),
+        (
+            -_cosine(_WHOLE * [[0], [2]], _WHOLE),
+            "The kept number is −8 in both, and −8 times −8 is positive.",
+        ),
+    ],
+    explanation="The length of the kept part by that of the whole, 8 by 10; the factor drops out.",
+    solution=(
+        "whole, part = np.array([6, 0, 0, -8]), np.array([0, 0, 0, -16])\n"
+        "answer = whole @ part / np.sqrt((whole @ whole) * (part @ part))"
+    ),
+)
+
+
+# ---- right on average ------------------------------------------------------------------------
+
+
+def _signs(g: np.ndarray) -> np.ndarray:
+    return np.sign(g) * np.abs(g).mean()
+
+
+def _on_average() -> dict[str, np.ndarray]:
+    """What each rule gives on average, over all draws of one image of three."""
+    geometry = example("D").geometry
+    x, _, _, g = example("D").arrays()
+
+    def of(some: tuple[int, ...], scale: float) -> np.ndarray:
+        mask = np.zeros((geometry.N, 1, 1, 1))
+        mask[list(some)] = scale
+        return windows.grad_weight(g * mask, x, geometry)
+
+    draws = list(combinations(range(geometry.N), 1))
+    limit = np.sort(np.abs(g), axis=None)[-len(g.ravel()) // 2]
+    return {
+        "The sign of every number of g, times the mean size.": windows.grad_weight(
+            _signs(g), x, geometry
+        ),
+        "The larger half of the numbers of g.": windows.grad_weight(
+            np.where(np.abs(g) >= limit, g, 0), x, geometry
+        ),
+        "One image of the three, drawn anew each time.": np.mean(
+            [of(some, 1.0) for some in draws], axis=0
+        ),
+        "One image of the three, drawn anew each time, times 3.": np.mean(
+            [of(some, 3.0) for some in draws], axis=0
+        ),
+    }
+
+
+def _unbiased() -> int:
+    x, _, _, g = example("D").arrays()
+    right = windows.grad_weight(g, x, example("D").geometry)
+    (place,) = (k for k, mean in enumerate(_on_average().values()) if np.allclose(mean, right))
+    return place
+
+
+_right_on_average = Choice(
+    key="approx-on-average",
+    chapter=_CHAPTER,
+    level=2,
+    title="Right on average",
+    prompt=(
+        "Four rules for the weight gradient of a batch of three images. Which of them gives, on "
+        "average over many steps with the same operands, the exact gradient?"
+    ),
+    options=tuple(_on_average()),
+    hints=(
+        "A rule that draws nothing gives the same answer each time. Then the average is that "
+        "answer.",
+        "Of the two that draw: the gradient is the sum of three images' shares. What is the "
+        "average of one share?",
+    ),
+    compute=_unbiased,
+    compute_mistakes=lambda: [
+        (0, "It gives the same answer every time, and that is not the gradient."),
+        (1, "What is small is always dropped, and never made up for."),
+        (2, "The average of one image's share is a third of the sum of all three."),
+    ],
+    explanation=(
+        "Every image is drawn once in three times and then counts three times. The others are off "
+        "in the same way at every step."
+    ),
+    solution="answer = 3  # drawn at random, and scaled up by what is missing",
+)
+
+
+# ---- a penalty on the input gradient ---------------------------------------------------------
+
+_X, _W, _G = np.array([[1.0, 0, 2]]), np.array([[2.0, 1]]), np.array([[1.0, 3]])
+_ROW = ConvGeometry(C=1, H=1, W=3, O=1, KH=1, KW=2)
+
+
+def _four(row: np.ndarray) -> np.ndarray:
+    return row[None, None]
+
+
+def _first() -> np.ndarray:
+    return loops.grad_input(_four(_G), _four(_W), _ROW)
+
+
+def _penalty() -> np.ndarray:
+    _, _, to_weight = double_backward(_first(), None, None, _four(_G), _four(_X), _four(_W))
+    assert to_weight is not None
+    return to_weight[0, 0]
+
+
+_second = Grid(
+    key="approx-penalty",
+    chapter=_CHAPTER,
+    level=2,
+    title="A penalty, by hand",
+    prompt=(
+        "One row. The input gradient of this layer is wᵀ·g, and the penalty is half the sum of its "
+        "squares. What is the gradient of the penalty by the two weights?\n\n"
+        + written_out(x=_X, weight=_W, grad_output=_G)
+    ),
+    starter="answer = [..., ...]",
+    hints=(
+        "First the input gradient: its three numbers are g₀w₀, g₀w₁ + g₁w₀ and g₁w₁.",
+        "The gradient of half a sum of squares is the number itself. So the input gradient is what "
+        "comes back, in the shape of x.",
+        "Then the weight gradient rule, with this row where the image stood: tap j meets the cells "
+        "j and j + 1.",
+    ),
+    compute=_penalty,
+    compute_mistakes=lambda: [
+        (
+            loops.grad_weight(_four(_G), _four(_X), _ROW)[0, 0],
+            "That is the weight gradient of the first pass, with x as the image. In the second "
+            "pass the input gradient stands in its place.",
+        ),
+        (
+            2 * _penalty(),
+            "Half of the sum of squares: the 2 of the derivative and the half cancel.",
+        ),
+        (
+            _penalty()[:, ::-1],
+            "Right numbers, the wrong way round: tap 0 meets the cells 0 and 1.",
+        ),
+        (
+            loops.forward(_first(), _four(_W), _ROW)[0, 0],
+            "That is the gradient of the penalty by g: the input gradient, convolved with w.",
+        ),
+    ],
+    explanation=(
+        "The input gradient is 2 7 3. Tap 0 gets 1·2 + 3·7, tap 1 gets 1·7 + 3·3; x is not in it."
+    ),
+    solution=(
+        "x, w, g = np.array([1, 0, 2]), np.array([2, 1]), np.array([1, 3])\n"
+        "first = np.convolve(g, w)\n"
+        "answer = [[g @ first[0:2], g @ first[1:3]]]"
+    ),
+)
+
+
+# ---- what a penalty on the weight gradient moves ---------------------------------------------
+
+_MOVES = {
+    "x and g, and not the weight.": (True, True, False),
+    "The weight and g, and not x.": (False, True, True),
+    "x, the weight and g.": (True, True, True),
+    "The weight alone.": (False, False, True),
+}
+
+
+def _moved() -> int:
+    """Which operands have a gradient when a loss is made of grad_weight alone: x, g, weight."""
+    rng = np.random.default_rng(0)
+    draw = random_operands(ConvGeometry(N=2, C=2, H=4, W=5, O=3, KH=2, KW=2), rng)
+    ggw = rng.integers(1, 4, draw.weight.shape).astype(float)
+    to_g, to_x, to_weight = double_backward(None, ggw, None, draw.grad_output, draw.x, draw.weight)
+    assert to_g is not None and to_x is not None and to_weight is not None
+    moved = (bool(to_x.any()), bool(to_g.any()), bool(to_weight.any()))
+    return list(_MOVES.values()).index(moved)
+
+
+_who_moves = Choice(
+    key="approx-who-moves",
+    chapter=_CHAPTER,
+    level=3,
+    title="A loss made of a gradient",
+    prompt=(
+        "A loss is made of `grad_weight` alone, for example the sum of its squares. It is "
+        "differentiated by the three operands of the backward pass: x, the weight and g. Which "
+        "of them get a gradient that is not zero?"
+    ),
+    options=tuple(_MOVES),
+    hints=(
+        "Of which of the three is grad_weight made?",
+        "Its products are x·g. What does not stand in a sum has no gradient by it.",
+    ),
+    compute=_moved,
+    compute_mistakes=lambda: [
+        (
+            1,
+            "That is so for a loss made of the input gradient, whose products are w·g.",
+        ),
+        (2, "Look at the products of grad_weight: one of the three is not in them."),
+        (3, "The gradient of the weight is made without the weight."),
+    ],
+    explanation=(
+        "grad_weight is made of x and g. A weight still gets a gradient through g, when g comes "
+        "from layers behind this one."
+    ),
+    solution="answer = 0  # its products are x·g",
+)
+
+
+# ---- write it --------------------------------------------------------------------------------
+
+
+def _exact(geometry: ConvGeometry) -> Any:
+    """The exact backward pass of tensors, as a rule is handed it."""
+
+    def exact(grad_output: Any, x: Any, weight: Any, *_: Any) -> tuple[Any, Any, Any]:
+        import torch
+
+        g, image, kernel = (each.detach().numpy() for each in (grad_output, x, weight))
+        found = (
+            windows.grad_input(g, kernel, geometry),
+            windows.grad_weight(g, image, geometry),
+            windows.grad_bias(g, geometry),
+        )
+        a, b, c = (torch.from_numpy(np.ascontiguousarray(each)) for each in found)
+        return a, b, c
+
+    return exact
+
+
+def _sign_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng):
+        _, x, weight, g = random_operands(geometry, rng)
+        sizes = np.abs(g).mean(axis=(0, 2, 3), keepdims=True)
+        rough = np.sign(g) * sizes
+
+        def three(g: np.ndarray, geometry: ConvGeometry = geometry) -> tuple[np.ndarray, ...]:
+            to_x = windows.grad_input(g, weight, geometry)  # noqa: B023
+            to_weight = windows.grad_weight(g, x, geometry)  # noqa: B023
+            return to_x, to_weight, windows.grad_bias(g, geometry)
+
+        wrong = {
+            "your rule changes nothing: these are the exact gradients.": g,
+            "the signs are right, and their sizes are missing.": np.sign(g),
+            "you took one mean over all kernels: each has its own.": np.sign(g) * np.abs(g).mean(),
+            "the mean is taken over numbers with their signs: take their sizes.": (
+                np.sign(g) * g.mean(axis=(0, 2, 3), keepdims=True)
+            ),
+        }
+        mistakes = tuple(
+            (each, sentence) for sentence, sent in wrong.items() for each in three(sent)
+        )
+        known: dict[str, Any] = {
+            "geometry": geometry,
+            "target": ("input", "weight", "bias"),
+            "x": x,
+            "weight": weight,
+            "grad_output": rough,
+        }
+        yield Trial((_exact(geometry), g, x, weight), three(rough), known, mistakes)
+
+
+_kernel_signs = TensorFunction(
+    key="approx-kernel-signs",
+    chapter=_CHAPTER,
+    level=2,
+    title="Signs, with a size for each kernel",
+    prompt=(
+        "Write the rule `signs(exact, grad_output, x, weight)`: every number of grad_output is "
+        "replaced by its sign times the mean size of the numbers *of its own kernel*, over all "
+        "images and positions. Give back what `exact` makes of it."
+    ),
+    starter=(
+        "def signs(exact, grad_output, x, weight):\n"
+        '    """→ the three gradients, from signs of grad_output (N,O,OH,OW)"""\n'
+        "    ..."
+    ),
+    hints=(
+        "`grad_output.abs()` are the sizes. Over which axes is the mean, if each kernel o keeps "
+        "its own?",
+        "`mean((0, 2, 3), keepdim=True)` is (1, O, 1, 1), and a product with it works for every "
+        "image and position.",
+    ),
+    trials=_sign_trials,
+    solution=(
+        "def signs(exact, grad_output, x, weight):\n"
+        "    sizes = grad_output.abs().mean((0, 2, 3), keepdim=True)  # 1 o 1 1\n"
+        "    return exact(grad_output.sign() * sizes, x, weight)"
+    ),
+)
+
+
+def _second_trials(rng: np.random.Generator) -> Iterator[Trial]:
+    for geometry in geometries(rng, only=lambda g: g.groups == 1):
+        _, x, weight, g = random_operands(geometry, rng)
+        a, B = (rng.integers(-3, 4, each.shape).astype(float) for each in (x, weight))
+        how = {name: getattr(geometry, name) for name in ("stride", "padding", "dilation")}
+        expected = double_backward(a, B, None, g, x, weight, **how)
+        assert all(each is not None for each in expected)
+        known: dict[str, Any] = {"geometry": geometry, "target": ("output", "input", "weight")}
+        arguments = (a, B, g, x, weight, how)
+        mistakes = (
+            (
+                windows.forward(x, B, geometry),
+                "by grad_output you have one of two terms, the one with B. The loss also depends "
+                "on grad_input, and that on grad_output.",
+            ),
+            (
+                windows.forward(a, weight, geometry),
+                "by grad_output you have one of two terms, the one with a. The loss also depends "
+                "on grad_weight, and that on grad_output.",
+            ),
+            (
+                windows.forward(a, B, geometry),
+                "by grad_output you convolved a with B. Each of them stands for one operand, with "
+                "the other operand beside it.",
+            ),
+            (
+                windows.grad_input(g, weight, geometry),
+                "by x this is grad_input itself. In the second pass B stands where the weight was.",
+            ),
+            (
+                windows.grad_weight(g, x, geometry),
+                "by weight this is grad_weight itself. In the second pass a stands where x was.",
+            ),
+        )
+        yield Trial(arguments, tuple(map(np.asarray, expected)), known, mistakes)
+
+
+_second_pass = Function(
+    key="approx-second",
+    chapter=_CHAPTER,
+    level=3,
+    title="The second backward pass",
+    prompt=(
+        "Write `second(a, B, grad_output, x, weight, how)` in NumPy, with the package's `conv2d` "
+        "and `conv2d_backward`. `a` is what a loss wants of grad_input, in the shape of x; `B` "
+        "what it wants of grad_weight, in the shape of weight; `how` holds stride, padding and "
+        "dilation for both functions. Return the gradients by grad_output, by x and by weight."
+    ),
+    starter=(
+        "def second(a, B, grad_output, x, weight, how):\n"
+        '    """→ gradients by grad_output, x and weight, in their shapes"""\n'
+        "    ..."
+    ),
+    hints=(
+        "By grad_output: two convolutions, added. In one of them a stands for x, in the other B "
+        "for the weight.",
+        "By x: the input gradient of a layer whose weight is B. By weight: the weight gradient of "
+        "a layer whose image is a.",
+        "One call of `conv2d_backward(grad_output, a, B, **how)` gives both, and the bias gradient "
+        "with them.",
+    ),
+    trials=_second_trials,
+    solution=(
+        "def second(a, B, grad_output, x, weight, how):\n"
+        "    to_g = conv2d(a, weight, **how) + conv2d(x, B, **how)\n"
+        "    to_x, to_weight, _ = conv2d_backward(grad_output, a, B, **how)\n"
+        "    return to_g, to_x, to_weight"
+    ),
+)
+
+
+EXERCISES: tuple[Exercise, ...] = (
+    _top_two,
+    _factor,
+    _direction,
+    _right_on_average,
+    _second,
+    _kernel_signs,
+    _who_moves,
+    _second_pass,
+)
