@@ -73,3 +73,8 @@ def shows(page: str, widget: str) -> bool:
 
 def pages_showing(widget: str) -> list[str]:
     return [page for page in pages() if shows(page, widget)]
+
+
+def page_with_two(widget: str) -> str:
+    """The first page that makes this widget at least twice."""
+    return next(page for page in pages_showing(widget) if cells(page).count(f"{widget}(") > 1)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import FAINT_TEXT, cells, pages_showing
+from contents import FAINT_TEXT, page_with_two, pages_showing
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, conv2d_backward, example, ledger
@@ -506,14 +506,8 @@ def test_reset_brings_back_the_numbers_of_the_beginning(player):
     assert player.step == (0, 81)
 
 
-def page_of_two() -> str:
-    """A page with two players, or more."""
-    shown = pages_showing("ContributionPlayer")
-    return next(page for page in shown if cells(page).count("ContributionPlayer(") > 1)
-
-
 def test_players_on_one_page_do_not_disturb_each_other(visit):
-    view = visit().goto(f"{page_of_two()}.html")
+    view = visit().goto(f"{page_with_two('ContributionPlayer')}.html")
     players = view.get_by_role("region", name="Contribution player")
     assert players.count() >= 2
     other = players.nth(1).inner_text()
@@ -522,7 +516,7 @@ def test_players_on_one_page_do_not_disturb_each_other(visit):
 
 
 def test_players_of_one_page_have_names_of_their_own(visit):
-    players = visit().goto(f"{page_of_two()}.html").locator(".cg-player")
+    players = visit().goto(f"{page_with_two('ContributionPlayer')}.html").locator(".cg-player")
     names = [player.get_attribute("aria-label") for player in players.all()]
     assert len(names) == len(set(names)) >= 2
 

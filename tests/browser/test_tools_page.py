@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from contents import pages_showing
+from contents import page_with_two, pages_showing
 from playwright.sync_api import expect
 from test_player_page import Player
 
@@ -101,8 +101,7 @@ def test_a_reader_of_a_section_keeps_its_name_until_something_changes(tab):
 
 
 def test_each_widget_of_a_page_has_its_own_part(visit):
-    page = next(p for p in pages_showing("ContributionPlayer") if "weight_gradient" in p)
-    view = visit().goto(f"{page}.html")
+    view = visit().goto(f"{page_with_two('ContributionPlayer')}.html")
     players = view.locator(".cg-player")
     for k, step in enumerate((3, 5)):
         players.nth(k).get_by_role("slider", name="step").fill(str(step))
