@@ -264,7 +264,11 @@ def test_it_compiles_in_one_piece(way, rule):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"implementation": "cudnn"}, ValueError, "known are aten, unfold, correlate, numpy, triton"),
+        (
+            {"implementation": "cudnn"},
+            ValueError,
+            "known are aten, unfold, correlate, numpy, triton",
+        ),
         ({"stride": 0}, GeometryError, "stride"),
         ({"padding": "same", "stride": 2}, GeometryError, "same"),
         ({"groups": 3}, GeometryError, "groups"),
