@@ -13,7 +13,7 @@ from .tiles import count, tile_sum
 
 @triton.jit
 def my_steps(SHARE: tl.constexpr, K: tl.constexpr, geometry: tl.constexpr):
-    """First and last block of this program's share of the windows."""
+    """Where this program's share of the blocks of windows begins and ends."""
     first = tl.program_id(1) * SHARE
     return first, tl.minimum(first + SHARE, cdiv(windows(geometry), K))
 
@@ -31,8 +31,8 @@ def split_k(
 ):
     """One program sums its share of the windows, and adds it to the tile."""
     o, r, group = tile(geometry.OG, columns(geometry), M, N, geometry)
-    first, last = my_steps(SHARE, K, geometry)
-    total = tile_sum(grad_output, x, o, r, group, first, last, geometry, M, N, K)
+    first, end = my_steps(SHARE, K, geometry)
+    total = tile_sum(grad_output, x, o, r, group, first, end, geometry, M, N, K)
     at = weight_at(o, r, group, geometry)
     mask = (o < geometry.OG) & (r < columns(geometry))
     # the order of these additions, and so the rounding, is nobody's to say

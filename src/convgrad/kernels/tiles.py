@@ -27,15 +27,15 @@ def tile_sum(
     r,
     group,
     first,
-    last,
+    end,
     geometry: tl.constexpr,
     M: tl.constexpr,
     N: tl.constexpr,
     K: tl.constexpr,
 ):
-    """G[o, k]·X[k, r] over the blocks of K windows from first to last."""
+    """G[o, k]·X[k, r] over the blocks of K windows from first to before end."""
     total = tl.zeros((M, N), tl.float32)
-    for step in range(first, last):
+    for step in range(first, end):
         k = block(step, K, geometry)
         g = load_g(grad_output, o, k[None, :], group, geometry)  # (M, K)
         seen = load_x(x, k[:, None], r, group, geometry)  # (K, N)

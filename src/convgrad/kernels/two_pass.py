@@ -25,8 +25,8 @@ def shares(
 ):
     """The first pass: every share of every tile has a place of its own."""
     o, r, group = tile(geometry.OG, columns(geometry), M, N, geometry)
-    first, last = my_steps(SHARE, K, geometry)
-    total = tile_sum(grad_output, x, o, r, group, first, last, geometry, M, N, K)
+    first, end = my_steps(SHARE, K, geometry)
+    total = tile_sum(grad_output, x, o, r, group, first, end, geometry, M, N, K)
     numbers = geometry.O * columns(geometry)
     page = workspace + tl.program_id(1).to(tl.int64) * numbers
     at = weight_at(o, r, group, geometry)
