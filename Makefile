@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast fuzz lint format book lab bench dist links setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book lab bench bench-gpu dist links setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -57,6 +57,9 @@ bench: setup book browser ## measure the rungs, the answers of the widgets, the 
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
 	@$(RUN) -m tools.weigh
+
+bench-gpu: setup ## hold the kernels against PyTorch's on a GPU, in four minutes; without one, say so
+	@$(RUN) -m benchmarks.gpu
 
 setup: ## install what the other words need into .venv and node_modules
 	@$(PYTHON) tools/bootstrap.py

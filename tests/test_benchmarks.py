@@ -166,3 +166,109 @@ def test_every_layer_of_the_table_was_kept_and_the_figures_are_whole():
         assert set(row["contestants"]) >= {*layers.USUAL, layers.ONEDNN, layers.PLAIN}
         for who, figures in row["contestants"].items():
             assert all(np.isfinite(value) for value in figures.values()), (name, who)
+
+
+# ---- on a GPU --------------------------------------------------------------------------------
+
+
+def test_without_a_gpu_a_sentence_says_so_and_nothing_is_written(monkeypatch, capsys, tmp_path):
+    torch = pytest.importorskip("torch")
+    from benchmarks import gpu
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(gpu, "RESULT", tmp_path / "gpu.json")
+    assert gpu.main() == 0
+    said = capsys.readouterr().out
+    assert said.startswith("There is no GPU here") and "nothing written" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kernels_are_measured_beside_pytorchs(monkeypatch):
+    """Two tiny layers, interpreted where there is no GPU, by a clock that says what it is told."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    from benchmarks import gpu
+
+    monkeypatch.setattr(gpu, "AGAIN", 1)
+    monkeypatch.setattr(gpu, "TYPES", {"float32": torch.float32, "float16": torch.float16})
+    layer = ConvGeometry(N=2, C=2, H=5, W=4, O=2, KH=2, KW=1, stride=2, padding=1)
+    ticks = iter(range(1, 100))
+
+    def clock(task):
+        assert task() is not None
+        return float(next(ticks))
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    roof = gpu.Roof(single=1e-9, half=2e-9, memory=1e-3)  # operations are what holds it up
+    record = gpu.measured({"F": layer, "other": layer}, roof, clock, device)
+    assert [list(each["types"]) for each in record["layers"].values()] == [
+        ["float32", "float16"],
+        ["float32"],
+    ]
+    rungs = record["layers"]["F"]["types"]["float32"]["grad_weight"]
+    assert list(rungs) == ["gather", "scatter", "tiles", "split_k", "two_pass", "torch"]
+    work = 2 * 2 * 2 * layer.OH * layer.OW * 2 * 2  # two for each n, o, p, q, c, i
+    for tick, row in enumerate(rungs.values(), start=1):
+        assert row["milliseconds"] == tick
+        assert row["times_torch"] == pytest.approx(tick / 6, rel=1e-2)
+        assert row["tflops"] == pytest.approx(work / tick / 1e9, rel=1e-2)
+        assert row["roofline_share"] == pytest.approx(work / tick, rel=1e-2)
+        assert row["off_torch"] < 1e-6
+    assert all(rungs[name]["same_bits"] for name in ("gather", "tiles", "two_pass"))
+    header, *lines = gpu.text(record)
+    assert len(lines) == 3 * (6 + 2 + 2)
+    assert header.split()[0] == "layer" and lines[0].split()[:4] == [
+        "F",
+        "float32",
+        "grad_weight",
+        "gather",
+    ]
+
+
+def test_when_the_time_is_up_the_layers_that_are_left_are_named():
+    pytest.importorskip("torch")
+    from benchmarks import gpu
+
+    record = gpu.measured({"F": None, "last": None}, None, None, "cpu", seconds=-1.0)
+    assert record == {"layers": {}, "not_measured": ["F", "last"]}
+    assert list(gpu.text(record))[-1] == "The time was up before: F, last."
+
+
+def test_a_roof_is_that_of_the_data_sheet_or_else_measured(monkeypatch):
+    pytest.importorskip("torch")
+    from benchmarks import gpu
+
+    def of(name):
+        return gpu.roof_of(name, clock=None)
+
+    assert of("NVIDIA H100 80GB HBM3") == (gpu.ROOFS["H100"], "data sheet")
+    assert of("NVIDIA H100 PCIe") == (gpu.ROOFS["H100 PCIe"], "data sheet")
+    assert of("NVIDIA GeForce RTX 4090")[0] == gpu.ROOFS["RTX 4090"]
+    monkeypatch.setattr(gpu, "measured_roof", lambda clock, device: "measured here")
+    assert of("NVIDIA L40S") == ("measured here", "measured")  # no L4
+
+
+def test_a_measured_roof_is_work_over_time():
+    pytest.importorskip("torch")
+    from benchmarks import gpu
+
+    roof = gpu.measured_roof(lambda task: (task(), 0.5)[1], "cpu", size=16)
+    assert roof.single == roof.half == pytest.approx(2 * 16**3 / 0.5 / 1e9, rel=1e-2)
+    assert roof.memory == pytest.approx(2 * 4 * 512 / 0.5 / 1e9, rel=1e-2)
+
+
+def test_the_roof_is_the_lower_of_arithmetic_and_memory():
+    pytest.importorskip("torch")
+    from benchmarks import gpu
+    from convgrad import costs
+
+    layer = layers.TABLE["3×3, 64 @56"]
+    by_arithmetic = gpu.Roof(single=1.0, half=2.0, memory=1e9)
+    assert by_arithmetic.milliseconds(layer, "float32") == pytest.approx(
+        costs.operations(layer) / 1e9
+    )
+    assert by_arithmetic.milliseconds(layer, "float16") == pytest.approx(
+        costs.operations(layer) / 2e9
+    )
+    by_memory = gpu.Roof(single=1e9, half=1e9, memory=1.0)
+    assert by_memory.milliseconds(layer, "bfloat16") == pytest.approx(costs.traffic(layer, 2) / 1e9)

@@ -62,7 +62,8 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["autograd"] = NUMPY_LAYER | {"extras"}
+KNOWS["kernels"] = {"extras", "geometry", "padding"}
+KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
 KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
@@ -73,6 +74,7 @@ KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {
     "parallel": {"threadpoolctl"},
+    "kernels": {"torch", "triton"},
     "autograd": {"torch"},
     "bench": {"torch"},
     "cli": {"torch"},
@@ -246,3 +248,10 @@ def test_importing_the_package_imports_no_optional_library():
     optional = ["torch", "triton", "matplotlib", "anywidget", "ipywidgets", "IPython", "hypothesis"]
     result = run_python(f"import convgrad, sys; print([m for m in {optional} if m in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize("part", ["autograd", "kernels"])
+def test_triton_waits_until_a_kernel_is_wanted(part):
+    pytest.importorskip("torch")
+    result = run_python(f"import convgrad.{part}, sys; print('triton' in sys.modules)")
+    assert result.stdout.strip() == "False", result.stderr

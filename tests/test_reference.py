@@ -48,6 +48,7 @@ INNER = {
     "convgrad.geometry": (
         "LARGEST PADDING_MODES as_borders as_integer as_pair as_shape require_geometry short shown"
     ),
+    "convgrad.kernels": "require",
     "convgrad.ledger": "empty_gradient ready require_choice",
     "convgrad.loops": "products read",
     "convgrad.memory": "bytes_needed require_memory require_room result_numbers size_text",

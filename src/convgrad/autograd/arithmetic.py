@@ -1,4 +1,4 @@
-"""Four ways to compute the three gradients of tensors; the forward pass is PyTorch's own in all.
+"""Five ways to compute the three gradients of tensors; the forward pass is PyTorch's own in all.
 
 Each takes ``(grad_output, x, weight, geometry, mask)``, operands of one type on one device, a
 geometry with a border of zeros that is the same above and below, left and right, and which of the
@@ -23,7 +23,9 @@ with needs("torch", "convgrad.autograd"):
     from torch import Tensor
     from torch.autograd.function import once_differentiable
 
-__all__ = ["IMPLEMENTATIONS", "Gradients", "Mask", "aten", "correlate", "numpy", "unfold"]
+    from .. import kernels  # which would ask for another extra where torch is missing
+
+__all__ = ["IMPLEMENTATIONS", "Gradients", "Mask", "aten", "correlate", "numpy", "triton", "unfold"]
 
 Mask = tuple[bool, bool, bool]
 
@@ -178,6 +180,58 @@ class _ThroughNumPy(torch.autograd.Function):
 _numpy: Callable[..., tuple[Tensor, ...]] = _ThroughNumPy.apply  # which has no types
 
 
+def triton(
+    grad_output: Tensor, x: Tensor, weight: Tensor, geometry: ConvGeometry, mask: Mask
+) -> Gradients:
+    """This package's own kernels; second gradients too, but no vmap and no compile."""
+    found = iter(_triton(grad_output, x, weight, geometry, mask))
+    return Gradients(*(next(found) if wanted else None for wanted in mask))
+
+
+class _ThroughTriton(torch.autograd.Function):
+    """convgrad's kernels as one step of autograd, with their own backward pass."""
+
+    @staticmethod
+    def forward(
+        grad_output: Tensor, x: Tensor, weight: Tensor, geometry: ConvGeometry, mask: Mask
+    ) -> tuple[Tensor, ...]:
+        found = (
+            kernels.grad_input(grad_output, weight, geometry) if mask[0] else None,
+            kernels.grad_weight(grad_output, x, geometry, "two_pass") if mask[1] else None,
+            kernels.grad_bias(grad_output, geometry) if mask[2] else None,
+        )
+        return tuple(each for each in found if each is not None)
+
+    setup_context = _ThroughNumPy.setup_context
+
+    @staticmethod
+    @once_differentiable  # a third gradient stops with an error instead of being 0
+    def backward(ctx: Any, *seconds: Tensor) -> tuple[Tensor | None, ...]:
+        grad_output, x, weight = ctx.saved_tensors
+        geometry, needed = ctx.geometry, ctx.needs_input_grad
+        given = iter(seconds)
+        ggx, ggw, ggb = (next(given) if wanted else None for wanted in ctx.mask)
+        to_g = grad_output.new_zeros(geometry.output_shape) if needed[0] else None
+        to_x = to_weight = None
+        # every first gradient is linear in g and in one operand: its second ones are the
+        # forward pass and the first ones again
+        if to_g is not None:
+            if ggx is not None:
+                to_g += kernels.forward(ggx, weight, geometry)
+            if ggw is not None:
+                to_g += kernels.forward(x, ggw, geometry)
+            if ggb is not None:
+                to_g += ggb[:, None, None]
+        if needed[1] and ggw is not None:
+            to_x = kernels.grad_input(grad_output, ggw, geometry)
+        if needed[2] and ggx is not None:
+            to_weight = kernels.grad_weight(grad_output, ggx, geometry, "two_pass")
+        return to_g, to_x, to_weight, None, None
+
+
+_triton: Callable[..., tuple[Tensor, ...]] = _ThroughTriton.apply  # which has no types
+
+
 def _options(geometry: ConvGeometry) -> dict[str, Any]:
     options = geometry.as_dict()
     return {name: options[name] for name in ("stride", "padding", "dilation", "groups")}
@@ -205,5 +259,5 @@ def _grad_bias(grad_output: Tensor, mask: Sequence[bool]) -> Tensor | None:
 #: Every way to compute the gradients, by name; each is called with grad_output, x, weight, a
 #: ConvGeometry and three flags, and gives Gradients.
 IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor, Tensor, ConvGeometry, Mask], Gradients]] = {
-    each.__name__: each for each in (aten, unfold, correlate, numpy)
+    each.__name__: each for each in (aten, unfold, correlate, numpy, triton)
 }

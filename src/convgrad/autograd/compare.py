@@ -12,7 +12,8 @@ from ..checks import explain_difference
 from ..checks.compare import same
 from ..extras import needs
 from ..geometry import Border, ConvGeometry, ShapeError, Step, shown
-from .function import conv2d, with_border
+from ..kernels.border import with_border
+from .function import conv2d
 from .rules import Rule
 
 with needs("torch", "convgrad.autograd"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import kernels
 from ..extras import needs
 from ..geometry import Border, ConvGeometry, ShapeError, Step, shown
+from ..kernels.border import with_border
 from .arithmetic import IMPLEMENTATIONS, Gradients, Mask
 from .rules import Rule
 
@@ -16,9 +18,6 @@ with needs("torch", "convgrad.autograd"):
     from torch import Tensor
 
 __all__ = ["Conv2dFunction", "conv2d", "gradients"]
-
-# What F.pad calls the modes; the others have the same names.
-_PAD_MODES = {"zeros": "constant"}
 
 
 def conv2d(
@@ -49,7 +48,8 @@ def conv2d(
     padding_mode : str, default "zeros"
         Or "reflect", "replicate", "circular", as in ``nn.Conv2d``.
     implementation : str, default "aten"
-        How the gradients are computed: "aten" (PyTorch's own), "unfold", "correlate", or "numpy".
+        How the gradients are computed: "aten" (PyTorch's own), "unfold", "correlate", "numpy",
+        or "triton" (the kernels of :mod:`convgrad.kernels`, in float32 and shorter types).
     rule : callable, optional
         What to put in place of the exact gradient: :func:`~convgrad.autograd.sign` and the like, or
         a function of your own.
@@ -68,12 +68,14 @@ def conv2d(
     ValueError
         For an unknown implementation.
     TypeError
-        For tensors of different types.
+        For tensors of different types, or of one that "triton" does not take.
+    RuntimeError
+        For tensors on another device than "triton" runs on.
 
     Notes
     -----
     What needs no gradient costs nothing on the way back.  Second gradients are exact, whichever
-    the implementation; ``vmap`` and ``torch.compile`` work with all but "numpy".
+    the implementation; ``vmap`` and ``torch.compile`` work with the first three.
 
     Examples
     --------
@@ -88,6 +90,9 @@ def conv2d(
         known = ", ".join(IMPLEMENTATIONS)
         raise ValueError(f"implementation={implementation!r}: known are {known}")
     _require_one_type(x, weight, bias)
+    if implementation == "triton":
+        for name, tensor in (("x", x), ("weight", weight)):  # autocast lets their types differ
+            kernels.require(**{name: tensor})  # now, not on the way back
     if x.dim() == 3:
         options = (stride, padding, dilation, groups)
         batch = conv2d(
@@ -113,13 +118,6 @@ def conv2d(
     return _convolve(
         x, weight, bias, geometry.stride, border, geometry.dilation, groups, implementation, rule
     )
-
-
-def with_border(x: Tensor, geometry: ConvGeometry) -> Tensor:
-    """The images with their border around them, whatever the mode, each side as wide as it is."""
-    (top, bottom), (left, right) = geometry.padding
-    mode = _PAD_MODES.get(geometry.padding_mode, geometry.padding_mode)
-    return F.pad(x, (left, right, top, bottom), mode)
 
 
 class Conv2dFunction(torch.autograd.Function):

@@ -75,9 +75,14 @@ class Operands:
             ),
         }
 
-    def torch_tasks(self) -> dict[str, Task]:
+    def tensors(self, device: str = "cpu", dtype: Any = None) -> list[Any]:
+        """x, weight and grad_output for PyTorch."""
+        arrays = self.x, self.weight, self.grad_output
+        return [torch.from_numpy(array).to(device, dtype) for array in arrays]
+
+    def torch_tasks(self, device: str = "cpu", dtype: Any = None) -> dict[str, Task]:
         geometry = self.geometry
-        x, weight, g = map(torch.from_numpy, (self.x, self.weight, self.grad_output))
+        x, weight, g = self.tensors(device, dtype)
         (top, _), (left, _) = geometry.padding  # the layers above have even borders
         shape = [list(geometry.stride), [top, left], list(geometry.dilation)]
         groups = geometry.groups
