@@ -49,9 +49,10 @@ def look() -> Chromium | None:
     named = os.environ.get("CHROMIUM")
     if named:
         return _try(named, "named in CHROMIUM")
-    shell = headless.unpacked()
-    if shell and (found := _try(str(shell), "the machine's, without windows")):
-        return found
+    if shell := headless.unpacked():
+        started = _try(str(shell), "the machine's, without windows")
+        if started:
+            return started
     for name in (*NAMES, *MAC):
         program = shutil.which(name)
         found = program and _try(program, "the machine's")
