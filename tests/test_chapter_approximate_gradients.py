@@ -273,8 +273,8 @@ def test_the_penalty_worked_by_hand():
     assert seconds[2].ravel().tolist() == [2 * 2 + 5 * 3, 2 * 3 + 5 * -5] == [19, -19]
     assert seconds[0].ravel().tolist() == [-1, 8]
     assert not seconds[1].any()
-    assert "∂P/∂w: 19 −19" in alt
-    assert {"19", "−19", "∂P/∂w"} <= set(words)
+    assert "∂L'/∂w: 19 −19" in alt
+    assert {"19", "−19", "∂L'/∂w"} <= set(words)
 
 
 def test_what_gradcheck_sees_of_a_rule():
@@ -359,20 +359,20 @@ def test_a_rule_is_told_its_mistake(rule, words):
     assert re.search(words, verdict.message), verdict.message
 
 
-def second_pass(a, B, g, x, weight, how):
+def second_pass(ggx, ggw, g, x, weight, how):
     """The right answer, and what one may take for it."""
-    by_x, by_weight, _ = conv2d_backward(g, a, B, **how)
+    by_x, by_weight, _ = conv2d_backward(g, ggx, ggw, **how)
     once = conv2d_backward(g, x, weight, **how)
-    one, other = forward(a, weight, **how), forward(x, B, **how)
-    return one + other, by_x, by_weight, once, one, other, forward(a, B, **how)
+    one, other = forward(ggx, weight, **how), forward(x, ggw, **how)
+    return one + other, by_x, by_weight, once, one, other, forward(ggx, ggw, **how)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda g, x, w, once, one, other, both: (other, x, w), "one of two terms, the one with B"),
-        (lambda g, x, w, once, one, other, both: (one, x, w), "one of two terms, the one with a"),
-        (lambda g, x, w, once, one, other, both: (both, x, w), "convolved a with B"),
+        (lambda g, x, w, once, one, other, both: (other, x, w), "two terms, the one with ggw"),
+        (lambda g, x, w, once, one, other, both: (one, x, w), "two terms, the one with ggx"),
+        (lambda g, x, w, once, one, other, both: (both, x, w), "convolved ggx with ggw"),
         (lambda g, x, w, once, one, other, both: (g, once[0], w), "this is grad_input itself"),
         (lambda g, x, w, once, one, other, both: (g, x, once[1]), "this is grad_weight itself"),
         (lambda g, x, w, once, one, other, both: (g, x), "returns 2 results"),

@@ -62,7 +62,7 @@ def to_grad_output(
     geometry: ConvGeometry,
     rule: Implementation,
 ) -> np.ndarray:
-    """∂S/∂g, (N, O, OH, OW): conv(ggx, w) + conv(x, ggw) + ggb."""
+    """By g, (N, O, OH, OW): conv(ggx, w) + conv(x, ggw) + ggb."""
     grad = np.zeros(geometry.output_shape, np.result_type(x, weight))  # n o p q
     if ggx is not None:
         grad += rule.forward(ggx, weight, geometry)
@@ -79,7 +79,7 @@ def to_x(
     geometry: ConvGeometry,
     rule: Implementation,
 ) -> np.ndarray:
-    """∂S/∂x, (N, C, H, W): the grad_input rule with ggw as the kernel."""
+    """By x, (N, C, H, W): the grad_input rule with ggw as the kernel."""
     if ggw is None:
         return np.zeros(geometry.x_shape, grad_output.dtype)
     # conj() of a real array is itself
@@ -92,7 +92,7 @@ def to_weight(
     geometry: ConvGeometry,
     rule: Implementation,
 ) -> np.ndarray:
-    """∂S/∂w, (O, C/G, KH, KW): the grad_weight rule with ggx as the image."""
+    """By w, (O, C/G, KH, KW): the grad_weight rule with ggx as the image."""
     if ggx is None:
         return np.zeros(geometry.weight_shape, grad_output.dtype)
     return rule.grad_weight(grad_output, ggx.conj(), geometry)

@@ -164,7 +164,7 @@ Chapter *Approximate and second gradients* (``chapter="approximate_gradients"``)
     approx-penalty         grid      2      one row: the gradient of a penalty by the weights
     approx-kernel-signs    function  2      write signs(exact, grad_output, x, weight), of tensors
     approx-who-moves       choice    3      a loss made of grad_weight: which operands move?
-    approx-second          function  3      write second(a, B, grad_output, x, weight, how)
+    approx-second          function  3      write second(ggx, ggw, grad_output, x, weight, how)
 
 Chapter *A museum of gradient bugs* (``chapter="museum"``)
 

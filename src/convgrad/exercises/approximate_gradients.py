@@ -445,35 +445,36 @@ _kernel_signs = TensorFunction(
 def _second_trials(rng: np.random.Generator) -> Iterator[Trial]:
     for geometry in geometries(rng, only=lambda g: g.groups == 1):
         _, x, weight, g = random_operands(geometry, rng)
-        a, B = (rng.integers(-3, 4, each.shape).astype(float) for each in (x, weight))
+        ggx, ggw = (rng.integers(-3, 4, each.shape).astype(float) for each in (x, weight))
         how = {name: getattr(geometry, name) for name in ("stride", "padding", "dilation")}
-        expected = double_backward(a, B, None, g, x, weight, **how)
+        expected = double_backward(ggx, ggw, None, g, x, weight, **how)
         assert all(each is not None for each in expected)
         known: dict[str, Any] = {"geometry": geometry, "target": ("output", "input", "weight")}
-        arguments = (a, B, g, x, weight, how)
+        arguments = (ggx, ggw, g, x, weight, how)
         mistakes = (
             (
-                windows.forward(x, B, geometry),
-                "by grad_output you have one of two terms, the one with B. The loss also depends "
+                windows.forward(x, ggw, geometry),
+                "by grad_output you have one of two terms, the one with ggw. The loss also depends "
                 "on grad_input, and that on grad_output.",
             ),
             (
-                windows.forward(a, weight, geometry),
-                "by grad_output you have one of two terms, the one with a. The loss also depends "
+                windows.forward(ggx, weight, geometry),
+                "by grad_output you have one of two terms, the one with ggx. The loss also depends "
                 "on grad_weight, and that on grad_output.",
             ),
             (
-                windows.forward(a, B, geometry),
-                "by grad_output you convolved a with B. Each of them stands for one operand, with "
-                "the other operand beside it.",
+                windows.forward(ggx, ggw, geometry),
+                "by grad_output you convolved ggx with ggw. Each of them stands for one operand, "
+                "with the other operand beside it.",
             ),
             (
                 windows.grad_input(g, weight, geometry),
-                "by x this is grad_input itself. In the second pass B stands where the weight was.",
+                "by x this is grad_input itself. In the second pass ggw stands where the weight "
+                "was.",
             ),
             (
                 windows.grad_weight(g, x, geometry),
-                "by weight this is grad_weight itself. In the second pass a stands where x was.",
+                "by weight this is grad_weight itself. In the second pass ggx stands where x was.",
             ),
         )
         yield Trial(arguments, tuple(map(np.asarray, expected)), known, mistakes)
@@ -485,29 +486,30 @@ _second_pass = Function(
     level=3,
     title="The second backward pass",
     prompt=(
-        "Write `second(a, B, grad_output, x, weight, how)` in NumPy, with the package's `conv2d` "
-        "and `conv2d_backward`. `a` is what a loss wants of grad_input, in the shape of x; `B` "
-        "what it wants of grad_weight, in the shape of weight; `how` holds stride, padding and "
-        "dilation for both functions. Return the gradients by grad_output, by x and by weight."
+        "Write `second(ggx, ggw, grad_output, x, weight, how)` in NumPy, with the package's "
+        "`conv2d` and `conv2d_backward`. `ggx` is what a loss hands back for grad_input, in the "
+        "shape of x; `ggw` what it hands back for grad_weight, in the shape of weight; `how` holds "
+        "stride, padding and dilation for both functions. Return the gradients by grad_output, by "
+        "x and by weight."
     ),
     starter=(
-        "def second(a, B, grad_output, x, weight, how):\n"
+        "def second(ggx, ggw, grad_output, x, weight, how):\n"
         '    """→ gradients by grad_output, x and weight, in their shapes"""\n'
         "    ..."
     ),
     hints=(
-        "By grad_output: two convolutions, added. In one of them a stands for x, in the other B "
-        "for the weight.",
-        "By x: the input gradient of a layer whose weight is B. By weight: the weight gradient of "
-        "a layer whose image is a.",
-        "One call of `conv2d_backward(grad_output, a, B, **how)` gives both, and the bias gradient "
-        "with them.",
+        "By grad_output: two convolutions, added. In one of them ggx stands for x, in the other "
+        "ggw for the weight.",
+        "By x: the input gradient of a layer whose weight is ggw. By weight: the weight gradient "
+        "of a layer whose image is ggx.",
+        "One call of `conv2d_backward(grad_output, ggx, ggw, **how)` gives both, and the bias "
+        "gradient with them.",
     ),
     trials=_second_trials,
     solution=(
-        "def second(a, B, grad_output, x, weight, how):\n"
-        "    to_g = conv2d(a, weight, **how) + conv2d(x, B, **how)\n"
-        "    to_x, to_weight, _ = conv2d_backward(grad_output, a, B, **how)\n"
+        "def second(ggx, ggw, grad_output, x, weight, how):\n"
+        "    to_g = conv2d(ggx, weight, **how) + conv2d(x, ggw, **how)\n"
+        "    to_x, to_weight, _ = conv2d_backward(grad_output, ggx, ggw, **how)\n"
         "    return to_g, to_x, to_weight"
     ),
 )

@@ -70,7 +70,7 @@ def of_second_pass() -> BookFigure:
             "·",
             Grid(g[0, 0], "grad_output", title="g"),
             "=",
-            Grid(second[0, 0], "result", title="∂P/∂w"),
+            Grid(second[0, 0], "result", title="∂L'/∂w"),
         ],
     )
 
