@@ -117,10 +117,8 @@ def x_at(n, c, h, v, group, geometry: tl.constexpr):
 
 @triton.jit
 def column_at(c, i, j, geometry: tl.constexpr):
-    """c, i, j → r; channels beyond the group beyond the last column too."""
-    r = (c * geometry.KH + i) * geometry.KW + j
-    # otherwise they would be columns of the next kernel
-    return tl.where(c < geometry.CG, r, columns(geometry))
+    """c, i, j → r; of a channel beyond the group, beyond the last column."""
+    return (c * geometry.KH + i) * geometry.KW + j
 
 
 @triton.jit
