@@ -49,7 +49,7 @@ def conv2d(
         Or "reflect", "replicate", "circular", as in ``nn.Conv2d``.
     implementation : str, default "aten"
         How the gradients are computed: "aten" (PyTorch's own), "unfold", "correlate", "numpy",
-        or "triton" (the kernels of :mod:`convgrad.kernels`, in float32 and shorter types).
+        or "triton" (the kernels of ``convgrad.kernels``, in float32 and shorter types).
     rule : callable, optional
         What to put in place of the exact gradient: :func:`~convgrad.autograd.sign` and the like, or
         a function of your own.
