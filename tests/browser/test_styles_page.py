@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, Route
 
 from tools.serve import SITE
 
+pytestmark = pytest.mark.browser
+
 WHOLE = SITE.parent / ".doctrees" / "whole_styles"
 # Everything that the browser has decided about every element, but for the variables.
 DECIDED = """() => [...document.querySelectorAll("*")].map((element) => {
