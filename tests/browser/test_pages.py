@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from html import unescape
 from urllib.parse import unquote
 
 import pytest
 from contents import FAINT_TEXT, Finding, has_formulas, pages, pages_showing
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 
 from tools.serve import SITE
 
@@ -100,7 +101,10 @@ def scrolls_one_way_only(view: Page) -> None:
     before = view.viewport_size
     for width in (375, 320):
         view.set_viewport_size({"width": width, "height": 700})
-        view.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        with suppress(TimeoutError):  # some widgets follow their width a few frames later
+            view.wait_for_function(
+                "() => document.documentElement.scrollWidth <= innerWidth", timeout=2_000
+            )
         wide = view.evaluate(
             """() => {
               const room = document.documentElement.clientWidth;

@@ -524,7 +524,7 @@ def test_players_of_one_page_have_names_of_their_own(visit):
 @pytest.mark.parametrize("width", [1280, 375])
 def test_the_page_keeps_still_when_a_player_starts(visit, width):
     """Its fallback has kept the room."""
-    page = next(p for p in pages_showing("ContributionPlayer") if "weight_gradient" in p)
+    page = page_with_two("ContributionPlayer")
     heights = """(hosts) => hosts.filter((host) => host.querySelector("figure.cg-fallback"))
       .map((host) => host.offsetHeight)"""
     still = visit(width=width)
