@@ -183,6 +183,7 @@ def test_without_a_gpu_a_sentence_says_so_and_nothing_is_written(monkeypatch, ca
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_kernels_are_measured_beside_pytorchs(monkeypatch):
     """Two tiny layers, interpreted where there is no GPU, by a clock that says what it is told."""
     torch = pytest.importorskip("torch")

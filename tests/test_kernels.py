@@ -117,6 +117,7 @@ MANY = ConvGeometry(
 FEW = replace(MANY, O=4)  # for those whose programs are many
 
 
+@pytest.mark.slow
 @every_kernel
 def test_sums_over_many_blocks(name, device, monkeypatch):
     modules = {each: importlib.import_module(f"convgrad.kernels.{each}") for each in MODULES}
@@ -176,6 +177,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @every_kernel
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_memory_layout(name, layout, device):
@@ -233,6 +235,7 @@ def test_places_beyond_32_bits():
 # ---- shorter types ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_kernel
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_half_types_are_summed_in_float32_and_rounded_once(name, dtype, device):
@@ -306,6 +309,7 @@ def test_the_implementation_keeps_short_types(dtype, device):
         assert short.dtype == dtype and torch.equal(short, exact.to(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("needed", list(np.ndindex(2, 2, 2))[1:], ids=str)
 def test_the_second_gradient_is_autograds(needed, device):
     """Of every set of first gradients, with respect to everything."""
@@ -511,6 +515,7 @@ def compiled(tmp_path_factory) -> tuple[list, str]:
     return json.loads(said[0]), said[1]
 
 
+@pytest.mark.slow
 def test_every_kernel_compiles_without_a_gpu(compiled):
     rows, _ = compiled
     names = {*GRAD_WEIGHT, "shares", "add_up", "grad_input_tiles", "forward_tiles"}

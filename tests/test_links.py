@@ -109,6 +109,7 @@ def base() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "said", "asked"),
     [
