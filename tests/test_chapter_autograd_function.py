@@ -22,8 +22,9 @@ pytest.importorskip("matplotlib")
 import torch.nn.functional as F  # noqa: E402
 from torch.autograd import gradcheck  # noqa: E402
 
-from convgrad.autograd import Conv2dFunction  # noqa: E402
+from convgrad.autograd import Conv2dFunction, compare_gradients  # noqa: E402
 from convgrad.figures.chapters import autograd_function as pictures  # noqa: E402
+from convgrad.figures.comparison import beside  # noqa: E402
 
 PAGE = "autograd_function"
 pytestmark = pytest.mark.oracle
@@ -57,6 +58,25 @@ def test_the_picture_in_words():
     for gradient, formula in (("x", "fold(wᵀ · g)"), ("w", "Σ g · unfold(x)ᵀ"), ("b", "Σ g")):
         assert f"∂L/∂{gradient}" in words and formula in words
         assert f"∂L/∂{gradient} is {formula}" in alt
+
+
+def test_the_picture_of_the_comparison_in_words():
+    """Its rows as they are drawn: ours, −, autograd's, =, the difference."""
+    x, weight, bias, g = map(torch.from_numpy, example("D").arrays())
+
+    def mistaken(exact, grad_output, x, weight):
+        return (*exact(grad_output, x, weight)[:2], grad_output.mean((0, 2, 3)))
+
+    found = compare_gradients(x, weight, bias, g, groups=2, rule=mistaken)
+    assert found.input.exact and found.weight.exact and not found.bias.exact
+    words = " ".join(beside(found).words())
+    alt = alt_text(PAGE, "beside(")
+    for slice_of in ("x", "w"):
+        assert f"∂L/∂{slice_of}[0, 0], yours" in words
+        assert f"[0, 0] of ∂L/∂{slice_of}" in alt
+    told = r"∂L/∂b: ours is (.*), autograd's (.*), and .* cell, (.*)\."
+    ours, right, gone = re.search(told, alt).groups()
+    assert words.endswith(f"{ours} ∂L/∂b, yours − {right} autograd's = {gone} difference")
 
 
 def test_the_step_keeps_what_the_picture_says_and_no_copy_of_it():

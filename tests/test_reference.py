@@ -68,8 +68,9 @@ RUNGS = {*IMPLEMENTATIONS, "pointwise", "depthwise", "blocked"}
 
 def modules() -> list[str]:
     parts = {part.name for part in pkgutil.iter_modules(convgrad.__path__)} - NOT_FOR_READERS
-    homes = {"figures": "figures.grids"}  # the other modules of figures are the chapters' own
-    return ["convgrad", *(f"convgrad.{homes.get(part, part)}" for part in sorted(parts))]
+    # the other modules of figures are the chapters' own
+    parts = parts - {"figures"} | {"figures.comparison", "figures.grids"}
+    return ["convgrad", *(f"convgrad.{part}" for part in sorted(parts))]
 
 
 def public() -> list[str]:
