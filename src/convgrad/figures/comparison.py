@@ -96,10 +96,10 @@ def _worst(gap: Beside, most: int) -> tuple[tuple[int, ...], slice, slice]:
     if not gap.mine.size:
         raise ValueError(f"a gradient of shape {gap.mine.shape} has no numbers to draw")
     with np.errstate(invalid="ignore"):
-        off = np.abs(gap.mine - gap.autograd)
+        off = np.where(gap.mine == gap.autograd, 0, np.abs(gap.mine - gap.autograd))
     off = np.where(np.isnan(off), np.inf, off)
-    at = np.unravel_index(int(off.argmax()), off.shape)
-    *index, row, column = map(int, (0, *at) if off.ndim == 1 else at)
+    at = [int(place) for place in np.unravel_index(int(off.argmax()), off.shape)]
+    *index, row, column = [0, *at] if off.ndim == 1 else at
     height, width = _slice(off, tuple(index)).shape
     return tuple(index), _around(row, height, most), _around(column, width, most)
 
