@@ -438,8 +438,9 @@ def _backward_trial(
     geometry: ConvGeometry, needed: tuple[bool, ...], rng: np.random.Generator, view: bool = False
 ) -> Trial:
     _, x, weight, g = random_operands(geometry, rng)
-    if view:  # what a network hands back through torch.cat
-        g = np.concatenate([g, rng.integers(-4, 5, g.shape).astype(float)], 1)[:, : geometry.O]
+    if view:  # what a network hands back through a torch.cat along the width
+        more = rng.integers(-4, 5, g.shape).astype(float)
+        g = np.concatenate([g, more], axis=3)[..., : geometry.OW]
     gradients = (
         windows.grad_input(g, weight, geometry),
         windows.grad_weight(g, x, geometry),
@@ -479,8 +480,8 @@ _backward = BackwardFunction(
         "    ..."
     ),
     hints=(
-        "`grad_output.flatten(2)` is n o l. It also takes a view with other numbers between, where "
-        "`view` would not.",
+        "`grad_output.flatten(2)` is n o l. It also takes the view that a `cat` along the width "
+        "hands back, where `view` would not.",
         "For x: `weight.flatten(1).T @ g` are columns, and "
         "`F.fold(columns, x.shape[2:], weight.shape[2:], **ctx.how)` adds them up.",
         "For weight: `g @ columns.mT` has one matrix for each image; add them up with `sum(0)`. "
