@@ -62,6 +62,13 @@ def test_numbers_are_rounded_to_what_the_largest_shows():
     assert words[-3:-1] == ["3.46", "0"]
 
 
+def test_the_numbers_of_the_picture_are_those_of_the_page():
+    """Coordinates are shortened in the SVG, what is written in it is not."""
+    figure = beside(compared(bias=([1.0375], [1.25])))
+    assert figure.words()[0] == "1.04"
+    assert ">1.04<" in figure.svg() and ">1.25<" in figure.svg()
+
+
 def test_of_a_batch_without_images_nothing_can_be_drawn():
     nothing = np.zeros((0, 1, 2, 2))
     with pytest.raises(ValueError, match="no numbers"):

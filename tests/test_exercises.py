@@ -367,7 +367,8 @@ def test_whatever_a_function_does_becomes_a_sentence(function, words):
 
 @by_key(WRITTEN)
 def test_a_number_instead_of_an_array_is_told_the_shape(exercise):
-    message = exercise.check(lambda *operands: np.float64(3)).message
+    # not a whole number, which could be the sum of a trial's gradient by chance
+    message = exercise.check(lambda *operands: np.float64(0.3125)).message
     assert "shape ()" in message
     assert "could not be looked at" not in message
 

@@ -117,10 +117,15 @@ def _themed(svg: str) -> str:
     svg = re.sub(r'(<svg [^>]*?)width="([\d.]+)pt" height="([\d.]+)pt"', _in_pixels, svg, count=1)
     svg = re.sub(r">\s+<", "><", svg.strip())
     svg = re.sub(r"<g>(<[^g][^<>]*/>|<text[^<>]*>[^<>]*</text>)</g>", r"\1", svg)
-    svg = re.sub(r"\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), svg)
+    # places to a tenth of a pixel; the numbers that are written in the picture stay
+    svg = re.sub(r"<[^<>]*>", lambda tag: re.sub(r"\d+\.\d{2,}", _tenths, tag[0]), svg)
     dark = f"@media (prefers-color-scheme:dark){{svg{{{css_variables('dark')}}}}}"
     style = f'<style class="cg-theme">svg{{{css_variables("light")}}}{dark}</style>'
     return re.sub(r"(<svg [^>]*>)", rf"\1{style}", svg, count=1) + "\n"
+
+
+def _tenths(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}".removesuffix(".0")
 
 
 def _in_pixels(match: re.Match[str]) -> str:
