@@ -112,10 +112,7 @@ def jupyter(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Lab]:
 def test_an_edit_reaches_python_and_back(browser: Browser, jupyter: Lab):
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     try:
-        page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
-        cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
-        expect(cells).to_have_count(3, timeout=60_000)
-        wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
+        cells = opened(page, jupyter, cells=3)
 
         run(page, cells.nth(0))
         widget = cells.nth(0).get_by_role("region", name="Contribution player")
@@ -152,6 +149,15 @@ def test_an_edit_reaches_python_and_back(browser: Browser, jupyter: Lab):
         expect(widget.get_by_role("button", name="copy link")).to_have_count(0)
     finally:
         page.close()
+
+
+def opened(page: Page, jupyter: Lab, *, cells: int) -> Locator:
+    """The cells of the notebook, opened in JupyterLab, with a kernel that waits for them."""
+    page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
+    found = page.locator(".jp-NotebookPanel .jp-CodeCell")
+    expect(found).to_have_count(cells, timeout=60_000)
+    wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
+    return found
 
 
 def run(page: Page, cell: Locator) -> None:

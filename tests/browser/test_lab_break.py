@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Browser, expect
-from test_lab import Lab, jupyter, kernel_is_ready, output_of, run, wait_for
+from test_lab import Lab, jupyter, opened, output_of, run, wait_for
 
 from convgrad.widgets.mistakes import MISTAKES
 
@@ -42,10 +42,7 @@ broken.mode = "look"
 def test_choices_edits_and_guesses_reach_python_and_back(browser: Browser, jupyter: Lab):
     page = browser.new_page(viewport={"width": 1400, "height": 1600})
     try:
-        page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
-        cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
-        expect(cells).to_have_count(3, timeout=60_000)
-        wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
+        cells = opened(page, jupyter, cells=3)
 
         run(page, cells.nth(0))
         widget = cells.nth(0).get_by_role("region", name="Break the gradient")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Browser, expect
-from test_lab import Lab, jupyter, kernel_is_ready, output_of, run, wait_for
+from test_lab import Lab, jupyter, opened, output_of, run, wait_for
 
 pytestmark = pytest.mark.lab
 __all__ = ["jupyter"]  # a fixture, used by its name
@@ -46,10 +46,7 @@ views.step = 2
 def test_choices_and_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
     page = browser.new_page(viewport={"width": 1400, "height": 1400})
     try:
-        page.goto(f"{jupyter.base}lab/tree/page.md?token={jupyter.token}")
-        cells = page.locator(".jp-NotebookPanel .jp-CodeCell")
-        expect(cells).to_have_count(4, timeout=60_000)
-        wait_for(lambda: kernel_is_ready(jupyter), "the kernel to be ready", seconds=60)
+        cells = opened(page, jupyter, cells=4)
 
         run(page, cells.nth(0))
         views = cells.nth(0).get_by_role("region", name="Gradient views")
