@@ -45,7 +45,8 @@ def threads(request, monkeypatch):
 def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, monkeypatch):
     for module, name in ((blocked, "SMALLEST"), (blocked, "LARGEST"), (depthwise, "CHUNK")):
         monkeypatch.setattr(module, name, block)
-    monkeypatch.setattr(blocked, "LEAST", 1)
+    for least in ("LEAST", "LEAST_TOGETHER", "LEAST_SUMMED"):
+        monkeypatch.setattr(blocked, least, 1)
     monkeypatch.setattr(depthwise, "WIDEST", 32 if block > 1 else 3)
     seen = set()
     for seed, geometry in enumerate(of_each_route(30, seed=21)):
@@ -180,7 +181,8 @@ def test_the_explanation_tells_the_threads(monkeypatch):
 
 
 def test_blocks_cover_every_output_once(monkeypatch):
-    monkeypatch.setattr(blocked, "LEAST", 1)
+    for least in ("LEAST", "LEAST_TOGETHER", "LEAST_SUMMED"):
+        monkeypatch.setattr(blocked, least, 1)
     for block in (1, 300, 5_000, 2_000_000):
         monkeypatch.setattr(blocked, "SMALLEST", block)
         monkeypatch.setattr(blocked, "LARGEST", block)

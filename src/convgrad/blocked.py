@@ -30,7 +30,9 @@ __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 # Python's lock; more, and the block has left the cache before it is multiplied.
 SMALLEST, LARGEST = 900_000, 8_000_000
 FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
-LEAST = 256  # windows: with fewer, a matrix product spends its time on the other operand
+# Windows of a block, at least: with fewer, a matrix product spends its time on the other operand
+# (small images make larger blocks together), and a sum of products on the additions.
+LEAST, LEAST_TOGETHER, LEAST_SUMMED = 160, 256, 512
 
 
 class Block(NamedTuple):
@@ -92,18 +94,23 @@ def grad_weight(
 
     def add(part: Part) -> None:
         mine = by_group[part.groups, :, part.channels, part.taps]
-        for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize):
+        shape = size(part.groups), geometry.OG, mine[0, 0].size  # k o r
+        # With few kernels the product runs better turned round.  Turning each round again would
+        # take as long as the product itself, so they are summed as they come: k r o.
+        turn = geometry.OG <= FEW
+        product = space.array("product", (shape[0], shape[2], shape[1]) if turn else shape)
+        total = space.array("total", product.shape if turn else ())
+        total.fill(0)
+        for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize, LEAST_SUMMED):
             upstream = output_rows(grad_output, block, part, geometry)  # k o l
             seen = columns(x, block, part, geometry, space)  # k r l
-            shape = *upstream.shape[:2], seen.shape[1]  # k o r
-            if geometry.OG <= FEW:
-                product = space.array("product", (shape[0], shape[2], shape[1]))  # k r o
-                np.matmul(seen, upstream.swapaxes(1, 2), out=product)
-                mine += product.swapaxes(1, 2).reshape(mine.shape)
+            if turn:
+                total += np.matmul(seen, upstream.swapaxes(1, 2), out=product)
             else:
-                product = space.array("product", shape)
                 np.matmul(upstream, seen.swapaxes(1, 2), out=product)
                 mine += product.reshape(mine.shape)
+        if turn:
+            mine[...] = total.swapaxes(1, 2).reshape(mine.shape)
 
     run(add, summed(geometry, threads, grad.itemsize), threads)
     return grad
@@ -258,14 +265,17 @@ def blocks(
     part: Part,
     images: slice,
     itemsize: int,
+    least: int = 0,
 ) -> Iterator[Block]:
     """The outputs of these images, in blocks of columns of a good size.
 
-    Small images share a block, large ones are cut into rows.
+    Small images share a block, large ones are cut into rows; ``least`` windows each, or more.
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 16, SMALLEST), LARGEST)
-    windows = max(block // (_taps(part, geometry) * itemsize), LEAST)
+    small = geometry.OH * geometry.OW <= LEAST_TOGETHER
+    least = max(least, LEAST_TOGETHER if small else LEAST)
+    windows = max(block // (_taps(part, geometry) * itemsize), least)
     rows = windows // geometry.OW
     if rows >= geometry.OH:
         count = math.ceil(size(images) / (rows // geometry.OH))
@@ -332,8 +342,8 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
         copied = geometry.O * places if size(block.images) > 1 else 0
         grad_input = math.prod(inner.x_shape) + threads * (_taps(part, inner) * places + copied)
     part = summed(inner, threads, itemsize=8)[0]
-    block, places = _first_block(inner, part, slice(0, inner.N))
-    product = geometry.OG * _taps(part, inner)
+    block, places = _first_block(inner, part, slice(0, inner.N), LEAST_SUMMED)
+    product = geometry.OG * _taps(part, inner) * (2 if geometry.OG <= FEW else 1)
     copied = geometry.O * places if size(block.images) > 1 else 0
     at_work = _columns_numbers(inner, part, block, places) + product + copied
     return WorkingSet(
@@ -363,10 +373,12 @@ def _columns_numbers(geometry: ConvGeometry, part: Part, block: Block, places: i
     return _taps(part, geometry) * places + patch
 
 
-def _first_block(geometry: ConvGeometry, part: Part, images: slice) -> tuple[Block, int]:
+def _first_block(
+    geometry: ConvGeometry, part: Part, images: slice, least: int = 0
+) -> tuple[Block, int]:
     """The first block, as large as any, and how many windows it has."""
     nothing = Block(slice(0, 0), slice(0, 0))  # of a batch without images
-    block = next(blocks(geometry, part, images, itemsize=8), nothing)
+    block = next(blocks(geometry, part, images, 8, least), nothing)
     return block, size(block.images) * size(block.rows) * geometry.OW
 
 
