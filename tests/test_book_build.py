@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 from pathlib import Path
@@ -19,6 +20,9 @@ if not (ROOT / "node_modules" / "katex").is_dir():
 pytestmark = [pytest.mark.slow, pytest.mark.book, pytest.mark.xdist_group("book_build")]
 
 HEAD = """---
+myst:
+  html_meta:
+    description: A page of two cells.
 jupytext:
   text_representation:
     extension: .md
@@ -78,7 +82,7 @@ class Project:
             "_toc.yml", "format: jb-book\nroot: book/preface\nchapters:\n- file: book/page\n"
         )
         self.write("book/references.bib", "")
-        self.write("book/preface.md", "# Preface\n\nSee {doc}`page`.\n")
+        self.write("book/preface.md", "# Preface\n\nSee {doc}`page` & more of it. And then?\n")
         self.page("# Page\n" + FIGURE + FOLDED + cell(":tags: [hide-cell]\nprint(6 * 7)"))
 
     def write(self, name: str, text: str) -> None:
@@ -142,6 +146,58 @@ def test_a_figure_is_in_the_page_with_its_words(project):
     assert "#fig-two" in page and 'class="enclosing cg-col-x"' in page
     assert not list((project.root / "_build/html").rglob("_images/*.svg"))
     assert '<div class="cg-scroll cg-table' in page
+
+
+def test_two_builds_give_the_same_bytes(project, tmp_path):
+    """In another folder, from nothing: no dates, no random names, no traces of the place."""
+    twin = Project(tmp_path)
+    twin.build()
+    sites = [each.root / "_build" / "html" for each in (project, twin)]
+    files = [
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+        for site in sites
+    ]
+    assert len(files[0]) > 30 and files[0].keys() == files[1].keys()
+    assert [name for name in files[0] if files[0][name] != files[1][name]] == []
+
+
+def test_an_address_gives_links_a_map_and_a_cover(project, tmp_path):
+    known = Project(tmp_path)
+    settings = (tmp_path / "_config.yml").read_text("utf-8")
+    address = "https://example.org/the/book/"
+    known.write("_config.yml", settings.replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
+    known.build()
+    site = tmp_path / "_build" / "html"
+    assert f'rel="canonical" href="{address}book/page.html"' in known.html()
+    assert f'property="og:url" content="{address}book/page.html"' in known.html()
+    assert f'property="og:image" content="{address}_static/cover.png"' in known.html()
+    assert (site / "_static/cover.png").read_bytes().startswith(b"\x89PNG")
+    places = re.findall("<loc>(.*?)</loc>", (site / "sitemap.xml").read_text("utf-8"))
+    assert places == [f"{address}book/{page}.html" for page in ("page", "preface")]
+    assert '<base href="/the/book/">' in (site / "404.html").read_text("utf-8")
+
+    unknown = project.root / "_build" / "html"
+    assert not (unknown / "sitemap.xml").exists() and "canonical" not in project.html()
+    assert '<base href="/">' in (unknown / "404.html").read_text("utf-8")
+
+
+def test_a_page_says_what_it_is_about(project):
+    """In its own words, or in its first sentence; once for machines, once for messengers."""
+    for page, words in (("preface", "See Page & more of it."), ("page", "A page of two cells.")):
+        head = html.unescape(project.html(page).partition("</head>")[0])
+        assert re.search(rf'<meta [^>]*name="description"[^>]*>', head)[0].count(words) == 1
+        assert f'<meta property="og:description" content="{words}">' in head
+    assert '<meta property="og:title" content="Preface">' in project.html("preface")
+
+
+def test_every_page_has_its_policy_once(project):
+    site = project.root / "_build" / "html"
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    assert len(pages) >= 6
+    for path in pages:
+        page = path.read_text("utf-8")
+        assert page.count("Content-Security-Policy") == 1, path
+        assert "unsafe-inline'; script" not in page and "unsafe-eval" not in page
 
 
 def test_a_second_build_does_nothing(project):

@@ -353,3 +353,17 @@ def test_a_citation_is_in_the_list(page):
     for keys in re.findall(r"\{cite[\w:]*\}`([^`]+)`", page.text):
         cited = {re.sub(r".*<(.*)>.*", r"\1", key).strip() for key in keys.split(",")}
         assert cited <= known, f"{cited - known} not in references.bib"
+
+
+def test_a_page_is_described_in_its_own_words():
+    """What a search engine shows under its title; the reference's pages take their first sentence."""
+    described = {}
+    for name in PAGES:
+        head = re.match(r"---\n(.*?)\n---\n", (ROOT / f"{name}.md").read_text("utf-8"), re.S)
+        front = yaml.safe_load(head[1]) if head else {}
+        words = front.get("myst", {}).get("html_meta", {}).get("description")
+        if name.startswith("book/api/") and not words:
+            continue
+        assert words and 40 <= len(words) <= 165 and words.endswith("."), name
+        described[name] = words
+    assert len(set(described.values())) == len(described) > 20

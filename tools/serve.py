@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import functools
+import http
 import http.server
 import sys
 from pathlib import Path
@@ -31,6 +32,20 @@ class Pages(http.server.SimpleHTTPRequestHandler):
         ".wasm": "application/wasm",
         ".json": "application/json",
     }
+
+    def send_error(self, code: int, *details: Any) -> None:
+        """For an address that is not there the book has a page, as it has on a host of pages."""
+        lost = Path(self.directory, "404.html")
+        if code != http.HTTPStatus.NOT_FOUND or not lost.is_file():
+            super().send_error(code, *details)
+            return
+        body = lost.read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-cache")

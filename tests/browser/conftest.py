@@ -127,6 +127,8 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 def visit(browser: Browser, base: str, request: pytest.FixtureRequest):
     """``visit(width=…, javascript=…, dark=…)`` opens a tab with an empty cache of its own.
 
+    ``policy=False`` lets the page ask for what its own policy forbids.
+
     A module of tests that are about one kind of widget names its bundle in ``WIDGET``: on a page
     with many it need not wait for the others.
     """
@@ -141,6 +143,7 @@ def visit(browser: Browser, base: str, request: pytest.FixtureRequest):
         dark: bool = False,
         reduced_motion: bool = False,
         touch: bool = False,
+        policy: bool = True,
     ) -> Visit:
         context = browser.new_context(
             viewport={"width": width, "height": height},
@@ -148,6 +151,7 @@ def visit(browser: Browser, base: str, request: pytest.FixtureRequest):
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce" if reduced_motion else "no-preference",
             has_touch=touch,
+            bypass_csp=not policy,
             service_workers="block",
         )
         context.set_default_timeout(5_000)
