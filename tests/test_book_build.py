@@ -185,7 +185,7 @@ def test_a_page_says_what_it_is_about(project):
     """In its own words, or in its first sentence; once for machines, once for messengers."""
     for page, words in (("preface", "See Page & more of it."), ("page", "A page of two cells.")):
         head = html.unescape(project.html(page).partition("</head>")[0])
-        assert re.search(rf'<meta [^>]*name="description"[^>]*>', head)[0].count(words) == 1
+        assert re.search(r'<meta [^>]*name="description"[^>]*>', head)[0].count(words) == 1
         assert f'<meta property="og:description" content="{words}">' in head
     assert '<meta property="og:title" content="Preface">' in project.html("preface")
 

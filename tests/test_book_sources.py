@@ -356,7 +356,7 @@ def test_a_citation_is_in_the_list(page):
 
 
 def test_a_page_is_described_in_its_own_words():
-    """What a search engine shows under its title; the reference's pages take their first sentence."""
+    """For search engines; the pages of the reference take their first sentence."""
     described = {}
     for name in PAGES:
         head = re.match(r"---\n(.*?)\n---\n", (ROOT / f"{name}.md").read_text("utf-8"), re.S)

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from playwright.sync_api import expect
+
 from tools.serve import make_server
 
 pytestmark = pytest.mark.browser
