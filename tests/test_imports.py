@@ -54,6 +54,7 @@ KNOWS: dict[str, set[str]] = {
     "costs": {"geometry", "windows"},
     "examples": CORE,
     "scene": set(),
+    "updates": set(),
     "ledger": CORE,
     "tables": CORE | {"ledger"},
     "mutants": CORE | {"ledger", "examples"},

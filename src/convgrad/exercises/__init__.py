@@ -175,6 +175,16 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+
+Chapter *Who owns which gradient element* (``chapter="owners"``)
+
+    owner-programs         number    1      example D: how many programs gather?
+    owner-number           grid      2      program 70: [group, o, c, i, j]
+    owner-mask             grid      2      one tap on a border: which windows read nothing?
+    owner-left             number    2      three programs add in turns: what is left?
+    owner-program          function  2      write program(number, grad_output, x, geometry)
+    owner-who-meets        choice    3      which way to cut the work needs atomics?
+    owner-shares           function  3      write shares(grad_output, x, geometry, warps)
 """
 
 from __future__ import annotations
@@ -191,6 +201,7 @@ from . import (
     memory_and_speed,
     museum,
     one_product,
+    owners,
     sliding_window,
     stride_padding_dilation,
     weight_gradient,
@@ -229,6 +240,7 @@ _BANK: dict[str, Exercise] = {
         autograd_function,
         approximate_gradients,
         museum,
+        owners,
     )
     for exercise in module.EXERCISES
 }
