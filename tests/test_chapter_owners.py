@@ -202,7 +202,8 @@ def test_the_way_to_cut_that_has_conflicts_is_one():
 def test_the_number_of_a_program_is_the_place_in_memory():
     geometry = example("D").geometry
     for number in range(prod(geometry.weight_shape)):
-        group, o, c, i, j = bank._mine(number)
+        group, o, r = bank._mine(number)
+        c, i, j = np.unravel_index(r, geometry.weight_shape[1:])
         at = np.unravel_index(number, geometry.weight_shape)
         assert at == (group * geometry.OG + o, c, i, j)
 

@@ -179,7 +179,7 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
 Chapter *Who owns which gradient element* (``chapter="owners"``)
 
     owner-programs         number    1      example D: how many programs gather?
-    owner-number           grid      2      program 70: [group, o, c, i, j]
+    owner-number           grid      2      program 43: [group, o, r]
     owner-mask             grid      2      one tap on a border: which windows read nothing?
     owner-left             number    2      three programs add in turns: what is left?
     owner-program          function  2      write program(number, grad_output, x, geometry)

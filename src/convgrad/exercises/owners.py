@@ -64,39 +64,36 @@ _programs = Number(
 
 # ---- which number is mine --------------------------------------------------------------------
 
-_NUMBER = 70
+_NUMBER = 43
+_COLUMNS = _D.CG * _D.KH * _D.KW
 
 
 def _mine(number: int = _NUMBER) -> list[int]:
-    """[group, kernel within it, channel, i, j] of a program, as ``gather`` finds them."""
-    columns = _D.CG * _D.KH * _D.KW
-    kernel, r = divmod(number, columns)
-    return [*divmod(kernel, _D.OG), *map(int, np.unravel_index(r, (_D.CG, _D.KH, _D.KW)))]
+    """[group, kernel within it, column] of a program, as ``gather`` finds them."""
+    kernel, r = divmod(number, _COLUMNS)
+    return [*divmod(kernel, _D.OG), r]
 
 
 def _mine_mistakes() -> list[tuple[np.ndarray, str]]:
-    group, o, c, i, j = _mine()
-    columns = _D.CG * _D.KH * _D.KW
-    kernel, r = divmod(_NUMBER, columns)
-    all_channels = divmod(_NUMBER, _D.C * _D.KH * _D.KW)
-    at = np.unravel_index(all_channels[1], (_D.C, _D.KH, _D.KW))
-    taps_first = np.unravel_index(r, (_D.KH, _D.KW, _D.CG))
+    kernel, r = divmod(_NUMBER, _COLUMNS)
+    of_all, r_of_all = divmod(_NUMBER, _D.C * _D.KH * _D.KW)
+    turned, other = divmod(_NUMBER, _D.O)
     return [
         (
-            np.array([[0, kernel, c, i, j]]),
+            np.array([[0, kernel, r]]),
             "You counted kernels through all groups. `o` counts within the group.",
         ),
         (
-            np.array([[kernel % _D.groups, kernel // _D.groups, c, i, j]]),
+            np.array([[kernel % _D.groups, kernel // _D.groups, r]]),
             "Kernels of one group are neighbours: the group changes last.",
         ),
         (
-            np.array([[*divmod(all_channels[0], _D.OG), *at]]),
+            np.array([[*divmod(of_all, _D.OG), r_of_all]]),
             "A kernel has the planes of its own group, two of them and not four.",
         ),
         (
-            np.array([[group, o, taps_first[2], *taps_first[:2]]]),
-            "In memory the columns of a plane are neighbours: j changes first, then i, then c.",
+            np.array([[*divmod(other, _D.OG), turned]]),
+            "In memory all numbers of a kernel lie together: r changes first.",
         ),
     ]
 
@@ -109,23 +106,20 @@ _which = Grid(
     prompt=(
         f"Example D again: 6 kernels in two groups, two planes of 3×2 taps in each. Program "
         f"{_NUMBER} of `gather` wants to know which number of `grad_weight` is its own. Give its "
-        "group, its kernel `o` within the group, its channel `c` within the group, and its tap "
-        "`i`, `j`."
+        "group, its kernel `o` within the group, and its column `r`."
     ),
-    starter="answer = [..., ..., ..., ..., ...]  # group, o, c, i, j",
+    starter="answer = [..., ..., ...]  # group, o, r",
     hints=(
-        "A kernel has 2·3·2 = 12 numbers. How often do 12 fit into the number, and what is left?",
-        "The first 3 kernels are group 0, the others group 1.",
-        "What is left is r. A plane has 6 taps, a row of it 2.",
+        "A kernel has 2·3·2 = 12 numbers. How often do they fit into the number, and what is left?",
+        "What is left is r. The first 3 kernels are group 0, the others group 1.",
     ),
     compute=lambda: np.array([_mine()], dtype=np.float64),
     compute_mistakes=_mine_mistakes,
     explanation=(
-        "70 = 5·12 + 10: kernel 5, which is kernel 2 of group 1; and 10 = 1·6 + 2·2 + 0: plane 1, "
-        "row 2, column 0. Four divisions, and nobody had to tell the program."
+        "43 = 3·12 + 7: kernel 3, which is kernel 0 of group 1, and of its numbers the one with "
+        "r = 7. A few divisions, and nobody had to tell the program."
     ),
-    solution="group, o = divmod(70 // 12, 3)\n"
-    "answer = [group, o, *np.unravel_index(70 % 12, (2, 3, 2))]",
+    solution="group, o = divmod(43 // 12, 3)\nanswer = [group, o, 43 % 12]",
 )
 
 # ---- which loads are masked ------------------------------------------------------------------

@@ -20,39 +20,39 @@ __all__ = ["Layer", "depthwise", "lost_update", "machine", "one_block", "product
 
 # ---- the machine -----------------------------------------------------------------------------
 
-_WIDTH, _HEIGHT = 560, 396
-_ACROSS = (10, 198, 386)  # where the multiprocessors begin
+_WIDTH, _HEIGHT = 484, 396
+_ACROSS = (8, 168, 328)  # where the multiprocessors begin
 _WARPS = 4
 
 
 def machine() -> BookFigure:
     """Programs on three multiprocessors, others that wait, and the memory that all share."""
     figure, ax = _canvas(_WIDTH, _HEIGHT)
-    words(ax, (70, 26), "programs that wait", "muted")
+    words(ax, (66, 26), "programs that wait", "muted")
     for place, number in enumerate((6, 7, 8, 9, 10)):
-        waits = Box(150 + 66 * place, 11, 56, 30)
+        waits = Box(136 + 62 * place, 11, 54, 30)
         paint(ax, waits, "ink", dashed=True)
         words(ax, waits.middle, str(number))
-    words(ax, (500, 26), "…")
-    memory = Box(10, 318, 540, 70)
+    words(ax, (458, 26), "…")
+    memory = Box(8, 318, 468, 70)
     for which, left in enumerate(_ACROSS):
-        multiprocessor = Box(left, 66, 164, 206)
+        multiprocessor = Box(left, 66, 148, 206)
         paint(ax, multiprocessor, "ink")
         words(ax, (multiprocessor.middle[0], 84), "multiprocessor", bold=True)
         for row in (0, 1):
-            _program(ax, Box(left + 10, 100 + 66 * row, 144, 56), 2 * which + row)
-        shared = Box(left + 10, 234, 144, 28)
+            _program(ax, Box(left + 9, 100 + 66 * row, 130, 56), 2 * which + row)
+        shared = Box(left + 9, 234, 130, 28)
         paint(ax, shared, "ink", dashed=True)
         words(ax, shared.middle, "shared memory")
         below = multiprocessor.middle[0]
         arrow(ax, (below - 9, multiprocessor.bottom), (below - 9, memory.top), "muted")
         arrow(ax, (below + 9, memory.top), (below + 9, multiprocessor.bottom), "muted")
     paint(ax, memory, "ink")
-    words(ax, (100, memory.middle[1]), "memory of the GPU", bold=True)
+    words(ax, (94, memory.middle[1]), "memory of the GPU", size=15)
     for (name, role), left in zip(
-        (("x", "x"), ("g", "grad_output"), ("∂L/∂w", "result")), (220, 330, 440), strict=True
+        (("x", "x"), ("g", "grad_output"), ("∂L/∂w", "result")), (190, 284, 378), strict=True
     ):
-        array = Box(left, memory.top + 15, 92, 40)
+        array = Box(left, memory.top + 15, 84, 40)
         paint(ax, array, role)
         words(ax, array.middle, name, role, bold=True)
     return figure
@@ -63,8 +63,8 @@ def _program(ax: Any, box: Box, number: int) -> None:
     paint(ax, box, "ink")
     words(ax, (box.middle[0], box.top + 16), f"program {number}")
     for warp in range(_WARPS):
-        left = box.left + 14 + 30 * warp
-        paint(ax, Box(left, box.top + 32, 26, 12), "ink")
+        left = box.left + 9 + 29 * warp
+        paint(ax, Box(left, box.top + 32, 25, 12), "ink")
 
 
 def _canvas(width: float, height: float) -> tuple[BookFigure, Any]:
@@ -106,10 +106,10 @@ _LINE = 34
 
 def lost_update(numbers: Sequence[float] = (2, 4)) -> BookFigure:
     """Two programs add to one number of memory, in two orders."""
-    width, height = 584, 236
+    width, height = 444, 236
     figure, ax = _canvas(width, height)
-    for left, (title, order) in zip((0, 300), _ORDERS.items(), strict=True):
-        columns = (left + 50, left + 142, left + 234)
+    for left, (title, order) in zip((0, 226), _ORDERS.items(), strict=True):
+        columns = (left + 38, left + 109, left + 180)
         words(ax, (columns[1], 18), title, bold=True)
         for at, head in zip(columns, ("program 0", "memory", "program 1"), strict=True):
             words(ax, (at, 48), head, "muted")
@@ -132,7 +132,7 @@ def _memory(ax: Any, middle: float, top: float, number: float) -> None:
 def _between(ax: Any, step: Step, columns: tuple[float, ...], top: float) -> None:
     """An arrow from memory to the program that reads, or back from the one that writes."""
     side = -1 if step.program == 0 else 1
-    ends = (columns[1] + side * 22, top), (columns[1] + side * 54, top)
+    ends = (columns[1] + side * 22, top), (columns[1] + side * 42, top)
     arrow(ax, *(ends if step.action == "reads" else ends[::-1]), "muted")
 
 
