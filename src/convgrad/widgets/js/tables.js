@@ -115,12 +115,16 @@ function ofSlices(box) {
   };
 }
 
+/** A drawing that says itself what it shows. @param {Element & {plain?: () => Plain}} part @returns {Plain} */
+const ofDrawing = (part) => part.plain?.() ?? { caption: "", heads: [], rows: [] };
+
 /** Which part of a widget is read by which reader. @type {[string, (part: Element) => Plain][]} */
 const READERS = [
   [".cg-grid-body", ofGrid],
   [".cg-canvas", ofPicture],
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
+  [".cg-plain", ofDrawing],
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */
