@@ -115,7 +115,8 @@ def left(geometry: ConvGeometry, target: str, group: int, row: Any, k: Any) -> n
     Examples
     --------
     >>> from convgrad import example
-    >>> left(example("D").geometry, "weight", 1, row=0, k=np.arange(3))  # kernel 3 of image 0
+    >>> g = example("D").geometry
+    >>> left(g, "weight", group=1, row=0, k=np.arange(3))  # kernel 3 of image 0
     array([27, 28, 29])
     """
     if require_target(target) == "weight":
@@ -143,7 +144,8 @@ def right(geometry: ConvGeometry, target: str, group: int, k: Any, col: Any) -> 
     Examples
     --------
     >>> from convgrad import example
-    >>> right(example("B").geometry, "weight", 0, k=np.arange(3)[:, None], col=np.arange(3))
+    >>> g = example("B").geometry
+    >>> right(g, "weight", group=0, k=np.arange(3)[:, None], col=np.arange(3))
     array([[0, 1, 2],
            [1, 2, 3],
            [2, 3, 4]])
@@ -177,7 +179,8 @@ def result(geometry: ConvGeometry, target: str, group: int, row: Any, col: Any) 
     Examples
     --------
     >>> from convgrad import example
-    >>> int(result(example("D").geometry, "weight", 1, row=0, col=2))  # kernel 3 has 12 numbers
+    >>> g = example("D").geometry
+    >>> int(result(g, "weight", group=1, row=0, col=2))  # 3 kernels before it
     38
     """
     g = geometry

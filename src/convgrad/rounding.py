@@ -26,7 +26,7 @@ Numbers = Callable[[np.ndarray], np.ndarray]  # offsets in an array → the numb
 
 # the same in rounding.js
 _SALTS = {"x": 1, "weight": 2, "grad_output": 3}
-_GOLDEN = 0x9E3779B9
+_GOLDEN, _MASK = 0x9E3779B9, 0xFFFFFFFF
 
 
 def tenths(array: np.ndarray) -> Numbers:
@@ -69,7 +69,7 @@ def noise(name: str) -> Numbers:
     >>> noise("x")(np.arange(3))
     array([-0.673, -0.461,  0.002], dtype=float32)
     """
-    salt = _SALTS[name] * _GOLDEN & 0xFFFFFFFF
+    salt = _SALTS[name] * _GOLDEN & _MASK
 
     def numbers(at: np.ndarray) -> np.ndarray:
         scrambled = _mix(np.asarray(at).astype(np.uint32) + np.uint32(salt))
@@ -102,8 +102,8 @@ def share_sums(
     >>> from convgrad.schedule import Tile
     >>> x, _, _, grad_output = example("B").arrays()
     >>> numbers = {"grad_output": tenths(grad_output), "x": tenths(x)}
-    >>> rows_of_windows = Schedule(example("B").geometry, splits=3, tile=Tile(1, 9, 3))
-    >>> share_sums(rows_of_windows, numbers, group=0, row=0, col=0).round(2)
+    >>> by_rows = Schedule(example("B").geometry, splits=3, tile=Tile(1, 9, 3))
+    >>> share_sums(by_rows, numbers, group=0, row=0, col=0).round(2)
     array([0.01, 0.01, 0.01], dtype=float32)
     """
     g = schedule.geometry
@@ -141,10 +141,10 @@ def arrivals(schedule: Schedule, tile: int, seed: int) -> list[int]:
     >>> arrivals(many, 0, seed=1), arrivals(many, 0, seed=2)
     ([5, 4, 3, 1, 0, 2], [5, 0, 3, 1, 2, 4])
     """
-    parts = np.arange(schedule.parts)
-    ends = [schedule.runs[part * schedule.tiles + tile].end for part in parts]
-    start = int(_mix(np.uint32([seed * _GOLDEN & 0xFFFFFFFF]))[0])
-    luck = _mix((parts + start & 0xFFFFFFFF).astype(np.uint32))
+    programs = range(tile, schedule.programs, schedule.tiles)  # its shares 0, 1, …
+    ends = np.array([schedule.runs[program].end for program in programs])
+    start = int(_mix(np.array([seed * _GOLDEN & _MASK], np.uint32))[0])
+    luck = _mix((np.arange(schedule.parts) + start & _MASK).astype(np.uint32))
     return [int(part) for part in np.lexsort((luck, ends))]
 
 

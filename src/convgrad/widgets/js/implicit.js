@@ -37,7 +37,7 @@ export function gemm(geometry, target) {
 }
 
 /** Three indices from one number; the last two run to A and B. @param {number} k @param {number} A @param {number} B */
-const three = (k, A, B) => [Math.floor(k / (A * B)), Math.floor(k / B) % A, k % B];
+export const three = (k, A, B) => [Math.floor(k / (A * B)), Math.floor(k / B) % A, k % B];
 
 /** g[n, o, p, q] of kernel o and window k. @param {Geometry} g @param {number} group @param {number} o @param {number} k @returns {Entry} */
 function output(g, group, o, k) {

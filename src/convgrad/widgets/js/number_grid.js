@@ -97,6 +97,8 @@ export class NumberGrid {
         const [value, marks = ""] = at(row, col);
         const text = value === null ? "" : fitNumber(value);
         say(cell, text);
+        const whole = value === null ? "" : formatNumber(value, 12);
+        attribute(cell, "title", whole === text ? "" : whole);
         cell.dataset.length = `${Math.min(text.length, 6)}`;
         const isHere = here && here[0] === row && here[1] === col;
         cell.className = `cg-cell ${marks} ${isHere ? "cg-chosen" : ""}`;

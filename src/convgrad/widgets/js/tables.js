@@ -22,6 +22,7 @@ const MARKS = [
   ["[data-place=taps] .cg-pad", "no such tap"],
   [".cg-unread", "read by no window"],
   [".cg-wrong", "in the wrong place"],
+  [".cg-off", "nothing is read"],
 ];
 
 /** What a cell says: its number, the small words in its corner, and what its look means. @param {HTMLElement} cell @param {string} [text] */

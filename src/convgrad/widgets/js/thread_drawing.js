@@ -51,7 +51,7 @@ function doneOf(schedule, step, group) {
 }
 
 /** The paths of the picture of the product, from below, by their classes. */
-const LAYERS = ["beyond", "band cg-of-left", "band cg-of-top", "part-now cg-of-left", "part-now cg-of-top", "done", "cuts", "edge cg-of-left", "edge cg-of-top", "edge cg-of-result", "here"];
+const LAYERS = ["beyond", "band cg-of-left", "band cg-of-top", "now cg-of-left", "now cg-of-top", "done", "cuts", "edge cg-of-left", "edge cg-of-top", "edge cg-of-result", "here"];
 
 /** The product: left factor, right factor above, the result cut into tiles. */
 export class ProductPicture {
@@ -92,10 +92,8 @@ export class ProductPicture {
     const top = (col, row, wide, high) => box(x + col * n, HEAD + row * deep, wide * n, high * deep);
     /** @type {typeof left} */
     const tiles = (col, row, wide, high) => box(x + col * n, y + row * m, wide * n, high * m);
-    const size = `0 0 ${room} ${short(y + EM * m + 22)}`;
-    attribute(this.#svg, "viewBox", size);
     attribute(this.#svg, "width", `${room}`);
-    attribute(this.#svg, "height", size.split(" ")[3]);
+    attribute(this.#svg, "height", `${short(y + EM * m + 22)}`);
     this.#tileAt = (px, py) => {
       const [row, col] = [Math.floor((py - y) / (m * tM)), Math.floor((px - x) / (n * tN))];
       return row < 0 || col < 0 || row >= down || col >= across ? -1 : (group * down + row) * across + col;
@@ -237,7 +235,6 @@ export class TimePicture {
       list.children[watched]?.setAttribute("aria-selected", "true");
       attribute(list, "aria-activedescendant", `${this.#stem}-${watched}`);
     }
-    this.el.style.setProperty("--watched", `${watched}`);
   }
 }
 

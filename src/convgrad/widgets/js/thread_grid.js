@@ -177,7 +177,7 @@ class ThreadView extends PlayedView {
     const before = this.state;
     const { model } = this;
     this.state = this.#read();
-    const { watched, cell, g } = this.state;
+    const { watched, g } = this.state;
     const [given, speed] = [model.get("step"), model.get("speed")];
     const count = this.#count();
     const step = clamp({ end: count, start: 0, "": given }[this.#goal], 0, count);
@@ -186,7 +186,6 @@ class ThreadView extends PlayedView {
     this.head = { ...resize(this.head, count), step, speed, playing };
     if (this.state.key !== before.key) this.#looks = [null, null];
     this.settle({ step, watched });
-    if (`${cell}` !== `${model.get("cell")}`) this.settle({ cell });
     const complaint = model.get("complaint");
     if (complaint) this.complain(complaint);
     if (complaint || JSON.stringify(g) !== JSON.stringify(before.g)) this.form?.show(g);

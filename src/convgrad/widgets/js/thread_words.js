@@ -2,7 +2,7 @@
 // ThreadGrid in words: the figures of a schedule, a step, the address of an entry, two runs.
 
 import { ravel, source } from "./conv.js";
-import { OPERANDS, gemm, left, plain, result, right, shapeOf } from "./implicit.js";
+import { OPERANDS, gemm, left, plain, result, right, shapeOf, three } from "./implicit.js";
 import { bitsOf } from "./rounding.js";
 import { runAt } from "./schedule.js";
 import { formatNumber, groupLetter, subscript } from "./words.js";
@@ -106,7 +106,7 @@ export function stepWords(s, step, watched) {
 // ---- where an entry lies ---------------------------------------------------------------------
 
 /** @param {number} k @param {number} A @param {number} B */
-const three = (k, A, B) => `(${Math.floor(k / (A * B))}, ${Math.floor(k / B) % A}, ${k % B})`;
+const triple = (k, A, B) => `(${three(k, A, B).join(", ")})`;
 
 /** `h = 1·2 + 1·1 − 0 = 3`. @param {Geometry} g @param {0 | 1} axis @param {number} place @param {number} tap @param {number} sum */
 const sourceWords = ({ stride, dilation, padding }, axis, place, tap, sum) =>
@@ -124,22 +124,22 @@ export function addressWords(g, target, side, group, row, col, valueAt) {
   const k = side === "left" ? col : row;
   const head = `{${key} ${MATRICES[target][side]}[${thousands(row)}, ${thousands(col)}]}`;
   const window = target === "weight" ? k : row;
-  const windowWords = `${target === "weight" ? "k" : "m"} = ${thousands(window)} is window (n, p, q) = ${three(window, g.OH, g.OW)}`;
+  const windowWords = `${target === "weight" ? "k" : "m"} = ${thousands(window)} is window (n, p, q) = ${triple(window, g.OH, g.OW)}`;
   const isWindow = name === "x";
   const parts = [];
   if (isWindow) {
     const [i, j] = /** @type {number[]} */ (entry.tap);
-    const [p, q] = [Math.floor(window / g.OW) % g.OH, window % g.OW];
+    const [, p, q] = three(window, g.OH, g.OW);
     const [h, v] = source(g, p, q, i, j);
-    parts.push(windowWords, `${target === "weight" ? "r" : "k"} = ${col} is (c, i, j) = ${three(col, g.KH, g.KW)}`, sourceWords(g, 0, p, i, h), sourceWords(g, 1, q, j, v));
+    parts.push(windowWords, `${target === "weight" ? "r" : "k"} = ${col} is (c, i, j) = ${triple(col, g.KH, g.KW)}`, sourceWords(g, 0, p, i, h), sourceWords(g, 1, q, j, v));
   } else if (target === "weight") {
     parts.push(`o = ${row}`, windowWords);
   } else if (side === "left") {
     const { H, W } = plain(g);
-    parts.push(`m = ${thousands(row)} is cell (n, h, v) = ${three(row, H, W)}`, `k = ${k} is (o, i, j) = ${three(k, g.KH, g.KW)}`);
+    parts.push(`m = ${thousands(row)} is cell (n, h, v) = ${triple(row, H, W)}`, `k = ${k} is (o, i, j) = ${triple(k, g.KH, g.KW)}`);
   } else {
     const [first, other] = target === "forward" ? "co" : "oc";
-    parts.push(`k = ${k} is (${first}, i, j) = ${three(k, g.KH, g.KW)}`, `${other} = ${col}`);
+    parts.push(`k = ${k} is (${first}, i, j) = ${triple(k, g.KH, g.KW)}`, `${other} = ${col}`);
   }
   if (!entry.index) {
     const why = isWindow ? "on the padding, so 0, and nothing is read" : "no output reads this cell through this tap, so 0";
