@@ -185,6 +185,16 @@ Chapter *Who owns which gradient element* (``chapter="owners"``)
     owner-program          function  2      write program(number, grad_output, x, geometry)
     owner-who-meets        choice    3      which way to cut the work needs atomics?
     owner-shares           function  3      write shares(grad_output, x, geometry, warps)
+
+Chapter *Implicit GEMM* (``chapter="implicit_gemm"``)
+
+    implicit-sizes         grid      1      example D: [rows, columns, terms] of one group
+    implicit-per-number    number    1      a tile of 32×96: operations for each number loaded
+    implicit-address       grid      2      example C: [n, h, v] of a number of X
+    implicit-tiles         grid      2      how many programs, [forward, weight gradient]?
+    implicit-load          function  2      write load(x, k, r, geometry): a block of X
+    implicit-holes         choice    3      which input gradient multiplies most zeros?
+    implicit-program       function  3      write program(number, G, X, M, N, K): one tile
 """
 
 from __future__ import annotations
@@ -197,6 +207,7 @@ from . import (
     grouped,
     grouped_weight_gradient,
     im2col,
+    implicit_gemm,
     input_gradient,
     memory_and_speed,
     museum,
@@ -241,6 +252,7 @@ _BANK: dict[str, Exercise] = {
         approximate_gradients,
         museum,
         owners,
+        implicit_gemm,
     )
     for exercise in module.EXERCISES
 }
