@@ -175,6 +175,17 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+
+Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
+
+    split-tiles            number    1      256 to 256 channels, 3×3: how many tiles of 128×128?
+    split-three-digits     grid      1      2000, 6 and 6 in two orders, three digits
+    split-which            choice    2      example F, 132 multiprocessors: into how many shares?
+    split-workspace        grid      2      example F, 26 shares: bytes of the workspace
+    split-order-counts     choice    2      for which shares can two runs differ?
+    split-write-shares     function  2      write shares(grad_output, x, kernel_size, parts)
+    split-same-bits        choice    3      what makes a training repeat to the last bit?
+    split-write-order      function  3      write grad_weight(grad_output, x, geometry, order)
 """
 
 from __future__ import annotations
@@ -192,6 +203,7 @@ from . import (
     museum,
     one_product,
     sliding_window,
+    split_k,
     stride_padding_dilation,
     weight_gradient,
     without_loops,
@@ -229,6 +241,7 @@ _BANK: dict[str, Exercise] = {
         autograd_function,
         approximate_gradients,
         museum,
+        split_k,
     )
     for exercise in module.EXERCISES
 }
