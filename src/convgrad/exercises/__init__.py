@@ -195,6 +195,17 @@ Chapter *Implicit GEMM* (``chapter="implicit_gemm"``)
     implicit-load          function  2      write load(x, k, r, geometry): a block of X
     implicit-holes         choice    3      which input gradient multiplies most zeros?
     implicit-program       function  3      write program(number, G, X, M, N, K): one tile
+
+Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
+
+    split-tiles            number    1      256 to 256 channels, 3×3: how many tiles of 128×128?
+    split-three-digits     grid      1      2000, 6 and 6 in two orders, three digits
+    split-which            choice    2      example F, 132 multiprocessors: into how many shares?
+    split-workspace        grid      2      example F, 26 shares: bytes of the workspace
+    split-order-counts     choice    2      for which shares can two runs differ?
+    split-write-shares     function  2      write shares(grad_output, x, kernel_size, parts)
+    split-same-bits        choice    3      what makes a training repeat to the last bit?
+    split-write-order      function  3      write grad_weight(grad_output, x, geometry, order)
 """
 
 from __future__ import annotations
@@ -214,6 +225,7 @@ from . import (
     one_product,
     owners,
     sliding_window,
+    split_k,
     stride_padding_dilation,
     weight_gradient,
     without_loops,
@@ -253,6 +265,7 @@ _BANK: dict[str, Exercise] = {
         museum,
         owners,
         implicit_gemm,
+        split_k,
     )
     for exercise in module.EXERCISES
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from html import escape
 
-from ..implicit import Gemm
 from ..schedule import Schedule
 from .fallback import figure, number
 
@@ -69,8 +68,12 @@ def _half_up(value: float) -> int:
     return int(value + 0.5)
 
 
-def thread_fallback(schedule: Schedule) -> str:
-    """The timeline as an SVG, and the figures, as HTML."""
+def thread_fallback(schedule: Schedule, view: str = "time", drawn: bool = True) -> str:
+    """The timeline as an SVG, and the figures, as HTML.
+
+    view, drawn : what the live widget shows, and whether number by number, which says how much
+    room it will need.
+    """
     s = schedule
     words = (
         f"{s.geometry.describe()}: {NAMES[s.target]} in {several(s.programs, 'program')} on "
@@ -78,7 +81,7 @@ def thread_fallback(schedule: Schedule) -> str:
         "A model: every block of K takes one step."
     )
     lines = "<br>".join(f"{escape(name)}: {escape(count)}" for name, count in figures(s))
-    wide, narrow = (live_height(s, narrow=narrow) for narrow in (False, True))
+    wide, narrow = (live_height(s, view, drawn, narrow=narrow) for narrow in (False, True))
     return figure(
         f"{_timeline(s, words)}<figcaption>{escape(words)}</figcaption>"
         f'<p class="cg-formula">{lines}</p>',
@@ -138,22 +141,51 @@ def _side(processors: int) -> int:
     return 32 if processors <= 8 else max(2, min(22, 400 // processors))
 
 
-def picture_height(gemm: Gemm, schedule: Schedule, room: int) -> float:
-    """How tall the picture of the product is; the same as in thread_drawing.js."""
-    s = schedule
-    M, N, K = s.down * s.tile.M, s.across * s.tile.N, s.steps * s.tile.K
-    scale = min(14, (room - 26) / (K + N), 270 / (M + K))
-    return (scale * (M + K) if scale >= 3.2 else 220) + 26 + 38
-
-
-def live_height(schedule: Schedule, *, narrow: bool) -> int:
+def live_height(schedule: Schedule, view: str, drawn: bool, *, narrow: bool) -> int:
     """About how tall the live widget is, in pixels, so that the page keeps still when it mounts.
 
     The numbers are those of thread_grid.css; a browser test holds the two together.
     """
-    s = schedule
-    room = 327 if narrow else 316
-    product = picture_height(s.gemm, s, room) + 20
-    time = s.processors * _side(s.processors) + 24
-    stage = product + time + 16 if narrow else max(product, time)
-    return round(stage + (760 if narrow else 420))
+    width = 343 if narrow else 688
+    if view == "runs":
+        stage = _runs_height(schedule, drawn, width, narrow=narrow)
+    else:
+        product = _product_height(schedule, width if narrow else 309)
+        pane = (
+            schedule.processors * _side(schedule.processors) + 22
+            if view == "time"
+            else _loop_height(schedule, drawn, width, narrow=narrow)
+        )
+        stage = product + 16 + pane if narrow else max(product, pane)
+    return round(stage + 33 + (780 if narrow else 434))
+
+
+def _product_height(s: Schedule, room: int) -> float:
+    """The picture of the product, to scale where that can be read."""
+    M, N, K = s.down * s.tile.M, s.across * s.tile.N, s.steps * s.tile.K
+    scale = min(14, (room - 26) / (K + N), 270 / (M + K))
+    return (scale * (M + K) if scale >= 3.2 else 220) + 84
+
+
+def _loop_height(s: Schedule, drawn: bool, width: int, *, narrow: bool) -> float:
+    """Three slices and the map of the image; a paragraph where nothing is drawn."""
+    M, N, K = s.tile
+    if not drawn or M > 8 or max(N, K) > 16:
+        return 157
+    entry = min(max(16, (width - 64) / (N + K)), 28) if narrow else 0
+    entry = entry or min(max(18, (width - 480) / (N + K)), 32)
+    g = s.geometry
+    height = g.OH if s.target == "input" else g.H
+    image = 88 + 22 * height
+    above, below = 47 + K * entry, 66 + M * entry
+    return image + above + below + 20 if narrow else max(image, above) + below + 10
+
+
+def _runs_height(s: Schedule, drawn: bool, width: int, *, narrow: bool) -> float:
+    """The result of run 2 where it is drawn, words, a button, and both runs."""
+    M, N = s.gemm.M, s.gemm.N
+    entry = min(max(25, (width - 40) / N), 48)
+    result = min(384, 70 + M * entry) + 13 if drawn and M * N <= 400 else 0
+    run = min(272, 52 + 24.6 * s.parts)
+    remark = 31 * (s.parts < 3)
+    return result + (36 if narrow else 31) + remark + 47 + (2 * run + 13 if narrow else run)

@@ -89,7 +89,7 @@ class ThreadGrid(Explorable):
     Everything is a trait: a knob turned in the browser arrives here, an assignment here is drawn
     there.  Of a large convolution only tiles and time are drawn, and its numbers in two runs come
     by a formula.  The model is :class:`convgrad.schedule.Schedule`, the sums are those of
-    :mod:`convgrad.rounding`.
+    ``convgrad.rounding``.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class ThreadGrid(Explorable):
         self.observe(self._follow_sizes, ["geometry"])
         self.observe(self._follow_steps, ["geometry", *_SCHEDULED, "view"])
         self._write_fallback()
-        self.observe(self._write_fallback, ["geometry", *_SCHEDULED])
+        self.observe(self._write_fallback, ["geometry", *_SCHEDULED, "view"])
 
     # ---- what can be asked for -----------------------------------------------------------
 
@@ -325,7 +325,7 @@ class ThreadGrid(Explorable):
 
     def _write_fallback(self, change: Any = None) -> None:
         if not self._property_lock:  # the browser draws its own changes
-            self.fallback = thread_fallback(self.schedule)
+            self.fallback = thread_fallback(self.schedule, self.view, _is_drawn(self.geometry))
 
 
 _SCHEDULED = ("target", "tile", "splits", "processors", "two_passes")

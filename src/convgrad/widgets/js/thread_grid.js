@@ -259,7 +259,10 @@ class ThreadView extends PlayedView {
 
   /** Tile, splits and processors, each with what writes its value. */
   #makeFields() {
-    const label = (/** @type {string} */ words, /** @type {HTMLElement} */ field) => h("label", { class: "cg-field" }, h("span", {}, words), field);
+    const label = (/** @type {string} */ words, /** @type {HTMLElement} */ field) => {
+      field.id = freshId("field");
+      return h("div", { class: "cg-field" }, h("label", { for: field.id }, words), field);
+    };
     const sides = ["tile rows", "tile columns", "step in K"].map((words, axis) => {
       const field = h("select", { onchange: this.guard(() => this.#take({ tile: this.state.options.tile.map((size, k) => (k === axis ? Number(field.value) : size)) })) });
       const show = () => {
@@ -333,10 +336,10 @@ class ThreadView extends PlayedView {
     if (parts.some((part, k) => part !== this.#stage.children[k]) || this.#stage.childElementCount !== parts.length) fill(this.#stage, ...parts);
     attribute(this.#stage, "data-view", view);
     const isNarrow = this.#width < NARROW;
-    const room = isNarrow ? Math.min(this.#width, 420) : Math.min(320, this.#width * 0.45);
+    const room = isNarrow ? Math.min(this.#width, 420) : Math.floor(Math.min(320, this.#width * 0.45));
     let words = view === "runs" ? this.#runs.draw({ ...state, step, key: `${state.key} ${cell} ${state.seed} ${JSON.stringify(state.arrays)}` }) : stepWords(schedule, step, watched);
     if (view !== "runs") this.#product.draw(schedule, step, run, run ? schedule.program(run.program).group : 0, room);
-    if (view === "time") this.#time.draw(schedule, step, watched, isNarrow ? this.#width : this.#width - room - 28);
+    if (view === "time") this.#time.draw(schedule, step, watched, isNarrow ? this.#width : this.#width - room - 30);
     if (view === "loop") words = this.#loop.draw({ ...state, run, step, spot: head.playing ? null : (this.#looks[0] ?? this.#looks[1]) }) || words;
     fill(this.#spelled, ...tinted(inked(words)));
   }

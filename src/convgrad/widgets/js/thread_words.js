@@ -97,7 +97,7 @@ export function stepWords(s, step, watched) {
   const busy = working(s, Math.max(0, step - 1));
   const idle = processors - busy;
   const all = `${idle ? thousands(busy) : "all"} of ${several(processors, "multiprocessor")} work${idle ? `, ${thousands(idle)} idle` : ""}`;
-  if (!step) return `${several(s.programs, "program")}: ${all} from the first step on.`;
+  if (!step) return `${several(s.programs, "program")}: from the first step on ${all}.`;
   const run = runAt(s, watched, step - 1);
   const one = run ? `adds ${range(blockIn(s, run, step - 1), tile[2], s.sizes.K)} to {result ${programName(s, run.program)}}` : "is idle";
   return `Step ${thousands(step)}: ${all}; multiprocessor ${watched} ${one}.${step === s.time ? " All is done." : ""}`;
