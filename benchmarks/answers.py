@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
+from convgrad import example
 from convgrad.checks import random_operands
 from convgrad.geometry import ConvGeometry
 from convgrad.widgets import (
@@ -25,6 +26,7 @@ from convgrad.widgets import (
     GradientViews,
     GroupBlocks,
     SlidingWindow,
+    ThreadGrid,
     UnfoldMatrix,
     save_html,
 )
@@ -47,6 +49,10 @@ STEP = """const name = k % 2 ? "one step on" : "one step back";
 CHOOSE = """const list = root.querySelector(".cg-mistake select");
   list.selectedIndex = k % list.options.length;
   list.dispatchEvent(new Event("change"));"""
+
+SPLIT = """const field = root.querySelector(".cg-settings input");
+  field.value = 20 + (k % 9);
+  field.dispatchEvent(new Event("change"));"""
 
 MEASURE = """async ([act, times]) => {
   const root = document.querySelector("section.cg");
@@ -93,6 +99,15 @@ def widgets() -> dict[str, tuple[Callable[[], Any], Mapping[str, str]]]:
         "UnfoldMatrix": (made(UnfoldMatrix, stage="forward"), {"focus": FOCUS, "step": STEP}),
         "GroupBlocks": (made(GroupBlocks, GROUPED, step=5), {"focus": FOCUS, "step": STEP}),
         "BreakTheGradient": (made(BreakTheGradient), {"choose": CHOOSE}),
+        "ThreadGrid": (lambda: ThreadGrid(example("F"), splits=26), {"step": STEP, "split": SPLIT}),
+        "ThreadGrid, K loop": (
+            lambda: ThreadGrid(example("D"), view="loop", tile=(4, 16, 16)),
+            {"focus": FOCUS, "step": STEP},
+        ),
+        "ThreadGrid, two runs": (
+            lambda: ThreadGrid(example("F"), view="runs", splits=26),
+            {"step": STEP, "split": SPLIT},
+        ),
     }
 
 

@@ -207,7 +207,7 @@ def test_the_impossible_is_refused_in_words(case):
 
 
 def test_no_case_is_left_out():
-    assert len(CASES) == 43
+    assert len(CASES) == 46
     assert all({"expect", "symptom", "source"} <= case.keys() for case in CASES)
     checks = {case["check"] for case in CASES if "check" in case}
     assert checks == {name.removeprefix("test_check_") for name in globals() if "_check_" in name}
@@ -467,6 +467,38 @@ def test_check_averaged(name):
         shares = [part[gradient] for part in parts]
         assert_array_equal(sum(shares), whole[gradient])
         assert_array_equal(np.mean(shares, axis=0), whole[gradient] / 2)  # the mistake
+
+
+# ---- index maps ------------------------------------------------------------------------------
+
+
+def test_check_rows_and_sign():
+    """Rows are windows, and the padding is subtracted: each mistake gives something else here."""
+    given = the_case("rows_and_sign")
+    g, x, weight = given.geometry, given.x, given.weight.ravel()
+    assert (g.N * g.H * g.W, g.N * g.OH * g.OW) == (12, 6)
+    right, wrong = np.zeros(g.output_shape), np.zeros(g.output_shape)
+    for p, q, tap in np.ndindex(g.OH, g.OW, weight.size):
+        i, j = divmod(tap, g.KW)
+        for y, sign in ((right, -1), (wrong, 1)):
+            h, v = 2 * p + i + sign, 2 * q + j + sign
+            if 0 <= h < g.H and 0 <= v < g.W:
+                y[0, 0, p, q] += weight[tap] * x[0, 0, h, v]
+    assert_array_equal(right, given.solve("loops")["y"])
+    assert not np.array_equal(wrong, right)
+
+
+def test_check_first_window():
+    """The windows that read each row, from the first to the last, as the geometry knows them."""
+    g = the_case("first_window").geometry
+    missed = []
+    for h in range(g.H):
+        reads = [p for p in range(g.OH) if 0 <= h - g.stride[0] * p < g.KH]
+        first = (h - g.KH) // g.stride[0] + 1
+        assert max(first, 0) == reads[0]
+        if max(int((h - g.KH) / g.stride[0]) + 1, 0) != reads[0]:
+            missed.append(h)  # the mistake
+    assert missed == [2]
 
 
 def test_check_im2col_size():

@@ -20,6 +20,7 @@ from convgrad.widgets import (
     GradientViews,
     GroupBlocks,
     SlidingWindow,
+    ThreadGrid,
     UnfoldMatrix,
     save_html,
 )
@@ -37,6 +38,10 @@ def step_back(root: Locator) -> None:
 
 def next_mistake(root: Locator) -> None:
     root.get_by_role("combobox", name="mistake").select_option(index=3)
+
+
+def another_number(root: Locator) -> None:
+    root.get_by_role("gridcell").nth(7).click()
 
 
 def wider_stride(root: Locator) -> None:
@@ -62,6 +67,11 @@ WIDGETS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None]]] = {
     "UnfoldMatrix": (lambda: UnfoldMatrix(example("B"), stage="forward"), step_back),
     "GroupBlocks": (lambda: GroupBlocks(example("D")), step_on),
     "BreakTheGradient": (lambda: BreakTheGradient(example("D")), next_mistake),
+    "ThreadGrid, K loop": (lambda: ThreadGrid(example("D"), view="loop", step=6), step_on),
+    "ThreadGrid, two runs": (
+        lambda: ThreadGrid(example("D"), view="runs", tile=(2, 4, 1), splits=9, processors=64),
+        another_number,
+    ),
 }
 every_widget = pytest.mark.parametrize("kind", WIDGETS)
 PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview"

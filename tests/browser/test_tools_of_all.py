@@ -17,6 +17,7 @@ WIDGETS = {
     "UnfoldMatrix": ".cg-unfold",
     "GroupBlocks": ".cg-groups",
     "SlidingWindow": ".cg-sliding",
+    "ThreadGrid": ".cg-threads",
 }
 
 

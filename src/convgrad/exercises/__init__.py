@@ -175,6 +175,37 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+
+Chapter *Who owns which gradient element* (``chapter="owners"``)
+
+    owner-programs         number    1      example D: how many programs gather?
+    owner-number           grid      2      program 43: [group, o, r]
+    owner-mask             grid      2      one tap on a border: which windows read nothing?
+    owner-left             number    2      three programs add in turns: what is left?
+    owner-program          function  2      write program(number, grad_output, x, geometry)
+    owner-who-meets        choice    3      which way to cut the work needs atomics?
+    owner-shares           function  3      write shares(grad_output, x, geometry, warps)
+
+Chapter *Implicit GEMM* (``chapter="implicit_gemm"``)
+
+    implicit-sizes         grid      1      example D: [rows, columns, terms] of one group
+    implicit-per-number    number    1      a tile of 32×96: operations for each number loaded
+    implicit-address       grid      2      example C: [n, h, v] of a number of X
+    implicit-tiles         grid      2      how many programs, [forward, weight gradient]?
+    implicit-load          function  2      write load(x, k, r, geometry): a block of X
+    implicit-holes         choice    3      which input gradient multiplies most zeros?
+    implicit-program       function  3      write program(number, G, X, M, N, K): one tile
+
+Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
+
+    split-tiles            number    1      256 to 256 channels, 3×3: how many tiles of 128×128?
+    split-three-digits     grid      1      2000, 6 and 6 in two orders, three digits
+    split-which            choice    2      example F, 132 multiprocessors: into how many shares?
+    split-workspace        grid      2      example F, 26 shares: bytes of the workspace
+    split-order-counts     choice    2      for which shares can two runs differ?
+    split-write-shares     function  2      write shares(grad_output, x, kernel_size, parts)
+    split-same-bits        choice    3      what makes a training repeat to the last bit?
+    split-write-order      function  3      write grad_weight(grad_output, x, geometry, order)
 """
 
 from __future__ import annotations
@@ -187,11 +218,14 @@ from . import (
     grouped,
     grouped_weight_gradient,
     im2col,
+    implicit_gemm,
     input_gradient,
     memory_and_speed,
     museum,
     one_product,
+    owners,
     sliding_window,
+    split_k,
     stride_padding_dilation,
     weight_gradient,
     without_loops,
@@ -229,6 +263,9 @@ _BANK: dict[str, Exercise] = {
         autograd_function,
         approximate_gradients,
         museum,
+        owners,
+        implicit_gemm,
+        split_k,
     )
     for exercise in module.EXERCISES
 }

@@ -54,7 +54,7 @@ def needs_64_bits(geometry):
 
 @triton.jit
 def block(number, SIZE: tl.constexpr, geometry: tl.constexpr):
-    """The numbers in block ``number``, from number·SIZE on."""
+    """The SIZE numbers of a block: from number·SIZE on."""
     if needs_64_bits(geometry):
         number = tl.cast(number, tl.int64)
     return number * SIZE + tl.arange(0, SIZE)

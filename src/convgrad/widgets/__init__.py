@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .predict import Predict
     from .sliding_window import SlidingWindow
     from .standalone import save_html
+    from .thread_grid import ThreadGrid
     from .unfold_matrix import UnfoldMatrix
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "GroupBlocks",
     "Predict",
     "SlidingWindow",
+    "ThreadGrid",
     "UnfoldMatrix",
     "save_html",
 ]
@@ -41,6 +43,7 @@ _HOMES = {
     "GroupBlocks": "group_blocks",
     "Predict": "predict",
     "SlidingWindow": "sliding_window",
+    "ThreadGrid": "thread_grid",
     "UnfoldMatrix": "unfold_matrix",
     "save_html": "standalone",
 }
