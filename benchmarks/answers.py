@@ -24,6 +24,7 @@ from convgrad.widgets import (
     GeometryExplorer,
     GradientViews,
     GroupBlocks,
+    Roofline,
     SlidingWindow,
     UnfoldMatrix,
     save_html,
@@ -47,6 +48,10 @@ STEP = """const name = k % 2 ? "one step on" : "one step back";
 CHOOSE = """const list = root.querySelector(".cg-mistake select");
   list.selectedIndex = k % list.options.length;
   list.dispatchEvent(new Event("change"));"""
+
+SLIDE = """const slider = root.querySelector("input[type=range]");
+  slider.value = String(k % 8);
+  slider.dispatchEvent(new Event("input"));"""
 
 MEASURE = """async ([act, times]) => {
   const root = document.querySelector("section.cg");
@@ -93,6 +98,7 @@ def widgets() -> dict[str, tuple[Callable[[], Any], Mapping[str, str]]]:
         "UnfoldMatrix": (made(UnfoldMatrix, stage="forward"), {"focus": FOCUS, "step": STEP}),
         "GroupBlocks": (made(GroupBlocks, GROUPED, step=5), {"focus": FOCUS, "step": STEP}),
         "BreakTheGradient": (made(BreakTheGradient), {"choose": CHOOSE}),
+        "Roofline": (lambda: Roofline(tile=128, others=True), {"slide": SLIDE}),
     }
 
 

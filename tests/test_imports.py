@@ -52,6 +52,9 @@ KNOWS: dict[str, set[str]] = {
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
     "costs": {"geometry", "windows"},
+    "gemm": {"geometry"},
+    "roofline": {"geometry", "windows", "costs", "gemm"},
+    "layers": {"geometry"},
     "examples": CORE,
     "scene": set(),
     "ledger": CORE,
@@ -62,9 +65,9 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["kernels"] = {"extras", "geometry", "padding"}
+KNOWS["kernels"] = {"extras", "geometry", "padding", "gemm"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
-KNOWS["bench"] = {"api", "extras", *CORE}
+KNOWS["bench"] = {"api", "extras", "layers", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER

@@ -19,6 +19,7 @@ from convgrad.widgets import (
     GeometryExplorer,
     GradientViews,
     GroupBlocks,
+    Roofline,
     SlidingWindow,
     UnfoldMatrix,
     save_html,
@@ -37,6 +38,10 @@ def step_back(root: Locator) -> None:
 
 def next_mistake(root: Locator) -> None:
     root.get_by_role("combobox", name="mistake").select_option(index=3)
+
+
+def other_card(root: Locator) -> None:
+    root.get_by_role("combobox", name="card").select_option("T4")
 
 
 def wider_stride(root: Locator) -> None:
@@ -62,9 +67,10 @@ WIDGETS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None]]] = {
     "UnfoldMatrix": (lambda: UnfoldMatrix(example("B"), stage="forward"), step_back),
     "GroupBlocks": (lambda: GroupBlocks(example("D")), step_on),
     "BreakTheGradient": (lambda: BreakTheGradient(example("D")), next_mistake),
+    "Roofline": (lambda: Roofline(example("F"), tile=128, others=True), other_card),
 }
 every_widget = pytest.mark.parametrize("kind", WIDGETS)
-PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview"
+PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview, .cg-chart"
 
 # All numbers of the grids that can be seen, and of the tables that go with them, in one order.
 BOTH = """(root) => {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..gemm import fitting
 from ..geometry import ConvGeometry
 from .device import INTERPRETED, cdiv, programs_at_once
 from .index import windows
@@ -17,7 +18,6 @@ from .index import windows
 LARGEST = (128, 128, 256) if INTERPRETED.value else (64, 64, 32)
 # Numbers in a block that has one axis.
 LONGEST = 1024
-_LEAST = 16  # of every axis of tl.dot; the interpreter would take less, the compiler does not
 _MOST_SPLITS = 65_535  # programs along the second axis of a grid
 
 
@@ -33,11 +33,6 @@ def blocks(rows: int, cols: int, depth: int) -> Blocks:
     """For a product of a matrix of rows × depth with one of depth × cols."""
     sizes = zip((rows, cols, depth), LARGEST, strict=True)
     return Blocks(*(fitting(size, most) for size, most in sizes))
-
-
-def fitting(size: int, most: int) -> int:
-    """The power of two that holds ``size``, within bounds: blocks have such sizes only."""
-    return min(max(_LEAST, 1 << (size - 1).bit_length()), most)
 
 
 class Split(NamedTuple):

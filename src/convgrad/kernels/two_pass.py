@@ -4,8 +4,9 @@ import torch
 import triton
 import triton.language as tl
 
+from ..gemm import fitting
 from ..geometry import ConvGeometry
-from .blocks import LONGEST, blocks, fitting, split
+from .blocks import LONGEST, blocks, split
 from .device import cdiv
 from .index import block, columns, tile, weight_at, windows
 from .split_k import my_steps

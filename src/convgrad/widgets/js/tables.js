@@ -115,12 +115,16 @@ function ofSlices(box) {
   };
 }
 
+/** A chart, which knows its own table. @param {Element & {plain?: () => Plain}} chart @returns {Plain} */
+const ofChart = (chart) => /** @type {() => Plain} */ (chart.plain)();
+
 /** Which part of a widget is read by which reader. @type {[string, (part: Element) => Plain][]} */
 const READERS = [
   [".cg-grid-body", ofGrid],
   [".cg-canvas", ofPicture],
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
+  [".cg-chart", ofChart],
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */
