@@ -50,9 +50,9 @@ class Roof:
         return self.root.get_by_role("slider", name=name, exact=True)
 
     def choose(self, name: str) -> None:
-        radio = self.root.get_by_role("radio", name=name, exact=True)
+        radio = self.page.get_by_role("radio", name=name, exact=True)
         self.root.locator("label").filter(has=radio).click()
-        expect(radio).to_be_checked()
+        expect(self.root.get_by_role("radio", name=name, exact=True)).to_be_checked()
 
     def figures(self) -> list[list[str]]:
         lines = self.root.locator(".cg-figures tbody tr").all()
@@ -237,7 +237,7 @@ def test_a_link_to_an_unknown_card_is_refused_in_words(tab, roof, visit):
     link = tab.page.evaluate("() => navigator.clipboard.readText()")
     other = Roof(visit().goto(link.replace("card=L4", "card=abacus"), settle=False))
     other.root.scroll_into_view_if_needed()
-    expect(other.page.locator(".cg-note").first).to_contain_text("card is “abacus”")
+    expect(other.page.locator(".cg-widget > .cg-note").first).to_contain_text("card is “abacus”")
     expect(other.card).to_have_value("H100")
 
 

@@ -175,6 +175,17 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+
+Chapter *Where the time goes: tiles, waves, roofline, precision* (``chapter="where_time_goes"``)
+
+    time-ridge             number    1      30.3 TFLOP/s, 0.3 TB/s: at how many operations a byte?
+    time-tiles             number    1      from 32 to 96 channels: tiles of the weight gradient?
+    time-waves             grid      2      five tiles in five shares on four: waves, empty places
+    time-what-helps        choice    2      five tiles on 132 multiprocessors: which change helps?
+    time-first-lost        number    2      which whole number can TF32 not hold?
+    time-write-waves       function  2      write handed_out(...): tiles, programs, waves
+    time-which-gains       choice    3      which of four layers gains all of float16?
+    time-write-digits      function  3      write rounded(x, count): so many binary digits
 """
 
 from __future__ import annotations
@@ -194,6 +205,7 @@ from . import (
     sliding_window,
     stride_padding_dilation,
     weight_gradient,
+    where_time_goes,
     without_loops,
 )
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
@@ -229,6 +241,7 @@ _BANK: dict[str, Exercise] = {
         autograd_function,
         approximate_gradients,
         museum,
+        where_time_goes,
     )
     for exercise in module.EXERCISES
 }

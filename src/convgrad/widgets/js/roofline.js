@@ -119,7 +119,7 @@ class RooflineView extends View {
       ? this.presets.map(({ geometry }, k) => ({ number: k + 1, here: k === here, bound: this.#bounds(geometryOf(geometry), columns)[/** @type {Which} */ (target)] }))
       : [];
     const moment = { card, precision, bounds, target, others, implicit: columns ? this.#bounds(g, false)[/** @type {Which} */ (target)] : null };
-    const width = Math.max(260, Math.floor(ui.chart.clientWidth || 640));
+    const width = Math.max(240, Math.floor(ui.chart.clientWidth || 640));
     drawChart(
       ui.svg,
       moment,
