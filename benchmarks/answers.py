@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
+from convgrad import example
 from convgrad.checks import random_operands
 from convgrad.geometry import ConvGeometry
 from convgrad.widgets import (
@@ -26,6 +27,7 @@ from convgrad.widgets import (
     GroupBlocks,
     Roofline,
     SlidingWindow,
+    ThreadGrid,
     UnfoldMatrix,
     save_html,
 )
@@ -48,10 +50,12 @@ STEP = """const name = k % 2 ? "one step on" : "one step back";
 CHOOSE = """const list = root.querySelector(".cg-mistake select");
   list.selectedIndex = k % list.options.length;
   list.dispatchEvent(new Event("change"));"""
-
 SLIDE = """const slider = root.querySelector("input[type=range]");
   slider.value = String(k % 8);
   slider.dispatchEvent(new Event("input"));"""
+SPLIT = """const field = root.querySelector(".cg-settings input");
+  field.value = 20 + (k % 9);
+  field.dispatchEvent(new Event("change"));"""
 
 MEASURE = """async ([act, times]) => {
   const root = document.querySelector("section.cg");
@@ -99,6 +103,15 @@ def widgets() -> dict[str, tuple[Callable[[], Any], Mapping[str, str]]]:
         "GroupBlocks": (made(GroupBlocks, GROUPED, step=5), {"focus": FOCUS, "step": STEP}),
         "BreakTheGradient": (made(BreakTheGradient), {"choose": CHOOSE}),
         "Roofline": (lambda: Roofline(tile=128, others=True), {"slide": SLIDE}),
+        "ThreadGrid": (lambda: ThreadGrid(example("F"), splits=26), {"step": STEP, "split": SPLIT}),
+        "ThreadGrid, K loop": (
+            lambda: ThreadGrid(example("D"), view="loop", tile=(4, 16, 16)),
+            {"focus": FOCUS, "step": STEP},
+        ),
+        "ThreadGrid, two runs": (
+            lambda: ThreadGrid(example("F"), view="runs", splits=26),
+            {"step": STEP, "split": SPLIT},
+        ),
     }
 
 

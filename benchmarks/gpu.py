@@ -24,10 +24,9 @@ import torch
 from convgrad import example, kernels
 from convgrad.bench.common import Operands, Task, as_text, machine, significant
 from convgrad.costs import operations
-from convgrad.gemm import Map
 from convgrad.geometry import ConvGeometry
 from convgrad.layers import TABLE
-from convgrad.roofline import Card, Precision, bound, card_named
+from convgrad.roofline import Card, Map, Precision, bound, card_named
 
 RESULT = Path(__file__).with_suffix(".json")
 SECONDS = 200.0  # after which no further layer is begun

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 
 import { geometryOf } from "../src/convgrad/widgets/js/conv.js";
-import { MAPS, bound, gemm, moved, ridge } from "../src/convgrad/widgets/js/roofline_model.js";
+import { MAPS, bound, moved, ridge } from "../src/convgrad/widgets/js/roofline_model.js";
 import { amount, rows, sentence, three } from "../src/convgrad/widgets/js/roofline_words.js";
 
 /** @typedef {import("../src/convgrad/widgets/js/roofline_model.js").Knob} Knob */
@@ -17,7 +17,6 @@ function answer({ geometry, card, precision, columns, tile, splits, knob, value 
   const bounds = Object.fromEntries(MAPS.map((which) => [which, bound(g, which, card, settings)]));
   return {
     bounds,
-    gemm: MAPS.map((which) => Object.values(gemm(g, which))),
     ridge: ridge(card, precision),
     sentences: MAPS.map((which) => sentence(which, bounds[which], card, precision)),
     rows: rows(/** @type {any} */ (bounds)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -19,10 +18,11 @@ from convgrad.bench import report
 from convgrad.checks import random_operands
 from convgrad.costs import intensity, traffic
 from convgrad.exercises.where_time_goes import TOY
-from convgrad.gemm import MAPS, gemm, tiled
 from convgrad.im2col import unfold
+from convgrad.implicit import TARGETS, gemm
 from convgrad.layers import TABLE
-from convgrad.roofline import CARDS, Card, bound
+from convgrad.roofline import CARDS, MAPS, Card, bound
+from convgrad.schedule import Schedule, Tile
 
 pytest.importorskip("matplotlib")
 from convgrad.figures.chapters import where_time_goes as pictures
@@ -104,36 +104,31 @@ def test_bytes_of_example_f():
 
 
 def test_the_sizes_of_the_three_products():
-    assert [tiled(gemm(LAYER, which), 128, 132).tiles for which in MAPS] == [784, 784, 5]
-    assert gemm(LAYER, "grad_weight")[:3] == (64, 576, 100_352)
+    large = Tile(128, 128, 32)
+    assert {t: Schedule(LAYER, t, tile=large).tiles for t in TARGETS} == {
+        **{"weight": 5, "forward": 784, "input": 784}
+    }
+    assert gemm(LAYER, "weight")[:3] == (64, 576, 100_352)
     twice = replace(LAYER, N=64)
-    assert tiled(gemm(twice, "forward"), 128, 132).tiles == 2 * 784
-    assert tiled(gemm(twice, "grad_weight"), 128, 132).tiles == 5  # "none more"
+    assert Schedule(twice, "forward", tile=large).tiles == 2 * 784
+    assert Schedule(twice, "weight", tile=large).tiles == 5  # "none more"
+
+
+def plan(splits: int) -> Schedule:
+    return Schedule(TOY, tile=Tile(16, 16, 1), splits=splits, processors=4)
 
 
 def test_the_card_with_four_multiprocessors():
-    product = gemm(TOY, "grad_weight")
-    assert product[:3] == (16, 72, 36)
+    assert gemm(TOY)[:3] == (16, 72, 36)
     four = Card(1, 1, 1, 1, memory=1e9, multiprocessors=4)
     found = {s: bound(TOY, "grad_weight", four, tile=16, splits=s) for s in (1, 3, 4)}
     assert [each.programs for each in found.values()] == [5, 15, 20]
     assert [each.waves for each in found.values()] == [2, 4, 5]
     assert found[1].share == pytest.approx(16 * 72 * 36 / (2 * 4 * 16**2 * 36)) == 72 / 128
     assert found[4].share == pytest.approx(0.9)  # only the empty half of a tile is lost
-    ends = {s: max(t.end for t in pictures.turns(TOY, 16, 4, s)) for s in (1, 3, 4)}
-    assert ends == {1: 72, 3: 48, 4: 45}
+    assert {s: plan(s).time for s in (1, 3, 4)} == {1: 72, 3: 48, 4: 45}
     for words in ("these take 48 steps instead of 72", "and 45 steps are enough"):
         assert words in PROSE
-
-
-def test_every_share_of_every_tile_is_done_once():
-    for splits in (1, 3, 4, 5):
-        plan = list(pictures.turns(TOY, 16, 4, splits))
-        assert {(t.tile, t.share) for t in plan} == set(np.ndindex(5, splits))
-        assert len(plan) == 5 * splits
-        for place in range(4):
-            times = sorted((t.start, t.end) for t in plan if t.multiprocessor == place)
-            assert all(a[1] <= b[0] for a, b in itertools.pairwise(times))
 
 
 def test_the_picture_of_the_waves():
@@ -141,12 +136,13 @@ def test_the_picture_of_the_waves():
     alt = alt_text(PAGE, "pictures.waves(")
     for k, (splits, ax) in enumerate(zip((1, 3, 4), figure.axes, strict=True)):
         boxes = [p for p in ax.patches if isinstance(p, Rectangle) and "tile" in p.get_label()]
-        plan = list(pictures.turns(TOY, 16, 4, splits))
+        runs = plan(splits).runs
         drawn = {(b.get_x(), b.get_y(), b.get_width(), b.get_label()) for b in boxes}
         assert drawn == {
-            (t.start, t.multiprocessor, t.end - t.start, f"tile {t.tile}") for t in plan
+            (run.start, run.processor, run.end - run.start, f"tile {run.program % 5}")
+            for run in runs
         }
-        end = max(t.end for t in plan)
+        end = plan(splits).time
         words = f"{splits} share{'s' * (splits > 1)}"
         assert f"{words}: {end} steps" in figure.words()
         assert f"{words}: " in alt and f"step {end}" in alt, k

@@ -52,8 +52,10 @@ KNOWS: dict[str, set[str]] = {
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
     "costs": {"geometry", "windows"},
-    "gemm": {"geometry"},
-    "roofline": {"geometry", "windows", "costs", "gemm"},
+    "implicit": {"geometry", "padding"},
+    "schedule": {"geometry", "implicit"},
+    "rounding": {"implicit", "schedule"},
+    "roofline": {"geometry", "padding", "windows", "costs", "implicit", "schedule"},
     "layers": {"geometry"},
     "examples": CORE,
     "scene": set(),
@@ -65,7 +67,7 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["kernels"] = {"extras", "geometry", "padding", "gemm"}
+KNOWS["kernels"] = {"extras", "geometry", "padding", "schedule"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
 KNOWS["bench"] = {"api", "extras", "layers", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}

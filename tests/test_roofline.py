@@ -10,9 +10,10 @@ from strategies import random_geometries
 
 from convgrad import ConvGeometry, GeometryError, example
 from convgrad.costs import intensity, operations, traffic
-from convgrad.gemm import MAPS, gemm, tiled
+from convgrad.implicit import gemm
 from convgrad.layers import TABLE
-from convgrad.roofline import BYTES, CARDS, Bound, Card, Roof, bound, card_named
+from convgrad.roofline import BYTES, CARDS, MAPS, Bound, Card, Roof, bound, card_named
+from convgrad.schedule import Schedule, Tile, fitting
 
 LAYER = example("F").geometry
 SMALL = Card(float32=1.0, tf32=4.0, bfloat16=8.0, float16=8.0, memory=0.1, multiprocessors=4)
@@ -89,9 +90,11 @@ def test_the_ceiling_is_the_time_of_the_busiest_multiprocessor():
         for which in MAPS:
             splits, tile = int(rng.integers(1, 9)), int(rng.choice([16, 64]))
             found = bound(g, which, SMALL, tile=tile, splits=splits)
+            product = gemm(g, MAPS[which])
+            sides = Tile(fitting(product.M, tile), fitting(product.N, tile), 1)
             parts = splits if which == "grad_weight" else 1
-            cut = tiled(gemm(g, which), tile, SMALL.multiprocessors, parts)
-            each = 2 * cut.rows * cut.cols * cut.depth / (SMALL.float32 / 4)
+            cut = Schedule(g, MAPS[which], tile=sides, splits=parts)
+            each = 2 * sides.M * sides.N * cut.share / (SMALL.float32 / 4)
             done = [0.0] * SMALL.multiprocessors
             for _ in range(cut.programs):
                 done[int(np.argmin(done))] += each
@@ -181,3 +184,12 @@ def test_every_layer_of_the_table_lies_on_or_under_its_roof():
                 assert 0 < found.tflops <= roof.over(found.intensity)
                 limits.add(found.limit)
     assert limits == {"arithmetic", "memory", "tiles"}
+
+
+@pytest.mark.parametrize("most", [16, 64, 128])
+def test_a_side_is_the_power_of_two_that_holds_it(most):
+    for size in range(1, 300):
+        side = fitting(size, most)
+        assert side.bit_count() == 1 and 16 <= side <= most
+        assert side >= min(size, most)
+        assert side == 16 or side // 2 < size

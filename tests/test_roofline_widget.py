@@ -11,9 +11,8 @@ import pytest
 from test_widgets import Outline, say
 
 from convgrad import ConvGeometry, GeometryError, ShapeError, example
-from convgrad.gemm import MAPS
 from convgrad.layers import TABLE
-from convgrad.roofline import CARDS, bound
+from convgrad.roofline import CARDS, MAPS, bound
 from convgrad.widgets import Roofline
 from convgrad.widgets.base import STATIC, traitlets
 from convgrad.widgets.roofline import PRESETS

@@ -27,6 +27,7 @@ const ENTRIES = [
   "break_the_gradient",
   "gradient_views",
   "roofline",
+  "thread_grid",
   "tools",
   "loader",
 ];

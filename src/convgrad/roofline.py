@@ -26,11 +26,16 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from .costs import operations, traffic
-from .gemm import SHORTEST, Map, gemm, tiled
 from .geometry import ConvGeometry, GeometryError, shown
+from .implicit import gemm
+from .schedule import SHORTEST, Schedule, Tile, fitting
 
-__all__ = ["BYTES", "CARDS", "Bound", "Card", "Limit", "Precision", "Roof", "bound", "card_named"]
+__all__ = [
+    *("BYTES", "CARDS", "MAPS", "Bound", "Card", "Limit", "Map", "Precision", "Roof"),
+    *("bound", "card_named"),
+]
 
+Map = Literal["forward", "grad_input", "grad_weight"]
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 Limit = Literal["arithmetic", "memory", "tiles"]
 
@@ -40,6 +45,10 @@ BYTES: Mapping[Precision, int] = MappingProxyType(
     {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2}
 )
 
+#: The three maps, each with its name in :mod:`convgrad.implicit`.
+MAPS: Mapping[Map, str] = MappingProxyType(
+    {"forward": "forward", "grad_input": "input", "grad_weight": "weight"}
+)
 NEARLY_ALL = 0.9  # of the arithmetic: where tiles leave less than that, it is they that limit
 
 
@@ -282,19 +291,19 @@ def bound(
             f"splits={shown(splits)}, tile={shown(tile)}: needed is at least 1 split, and a tile "
             "of at least 16, or 0 for none"
         )
+    if which not in MAPS:
+        raise ValueError(f"which={shown(which)}: known are {', '.join(MAPS)}")
     roof = card.roof(precision)
-    product = gemm(geometry, which)
-    parts = min(splits, product.K) if tile and which == "grad_weight" else 1
     work = operations(geometry)
     moved = traffic(geometry, BYTES[precision], columns=columns)
-    if parts > 1:
-        moved += 2 * parts * 4 * math.prod(geometry.weight_shape)
     tiles, programs, waves, share = 0, 0, 0, 1.0
     if tile:
-        cut = tiled(product, tile, card.multiprocessors, parts)
+        cut = _cut(geometry, which, card, tile, splits)
         tiles, programs, waves = cut.tiles, cut.programs, cut.waves
+        if cut.parts > 1:
+            moved += 2 * cut.parts * 4 * math.prod(geometry.weight_shape)
         # of what all multiprocessors could have done in the time of the busiest one
-        room = 2 * waves * card.multiprocessors * cut.rows * cut.cols * cut.depth
+        room = 2 * waves * card.multiprocessors * cut.tile.M * cut.tile.N * cut.share
         share = min(1.0, work / room)  # with a wide border more is counted than gathered
     ceiling = share * roof.peak
     tflops = Roof(ceiling, roof.bandwidth).over(work / moved)
@@ -313,4 +322,17 @@ def bound(
         tflops=tflops,
         milliseconds=work / tflops / 1e9,
         limit=limit,
+    )
+
+
+def _cut(geometry: ConvGeometry, which: Map, card: Card, tile: int, splits: int) -> Schedule:
+    """The map's product in tiles that fit it, its sums window by window or tap by tap."""
+    product = gemm(geometry, MAPS[which])
+    sides = Tile(fitting(product.M, tile), fitting(product.N, tile), 1)
+    return Schedule(
+        geometry,
+        MAPS[which],
+        tile=sides,
+        splits=splits if which == "grad_weight" else 1,
+        processors=card.multiprocessors,
     )

@@ -21,6 +21,7 @@ from convgrad.widgets import (
     GroupBlocks,
     Roofline,
     SlidingWindow,
+    ThreadGrid,
     UnfoldMatrix,
     save_html,
 )
@@ -42,6 +43,10 @@ def next_mistake(root: Locator) -> None:
 
 def other_card(root: Locator) -> None:
     root.get_by_role("combobox", name="card").select_option("T4")
+
+
+def another_number(root: Locator) -> None:
+    root.get_by_role("gridcell").nth(7).click()
 
 
 def wider_stride(root: Locator) -> None:
@@ -68,9 +73,14 @@ WIDGETS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None]]] = {
     "GroupBlocks": (lambda: GroupBlocks(example("D")), step_on),
     "BreakTheGradient": (lambda: BreakTheGradient(example("D")), next_mistake),
     "Roofline": (lambda: Roofline(example("F"), tile=128, others=True), other_card),
+    "ThreadGrid, K loop": (lambda: ThreadGrid(example("D"), view="loop", step=6), step_on),
+    "ThreadGrid, two runs": (
+        lambda: ThreadGrid(example("D"), view="runs", tile=(2, 4, 1), splits=9, processors=64),
+        another_number,
+    ),
 }
 every_widget = pytest.mark.parametrize("kind", WIDGETS)
-PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview, .cg-chart"
+PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview, .cg-plain"
 
 # All numbers of the grids that can be seen, and of the tables that go with them, in one order.
 BOTH = """(root) => {

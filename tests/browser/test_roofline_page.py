@@ -12,8 +12,7 @@ from contents import FAINT_TEXT
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, example
-from convgrad.gemm import MAPS
-from convgrad.roofline import CARDS, bound
+from convgrad.roofline import CARDS, MAPS, bound
 from convgrad.widgets.roofline import PRESETS
 from convgrad.widgets.roofline_words import rows, sentence
 

@@ -86,6 +86,7 @@ KINDS = {
     "Predict": lambda: Predict("What is $2 + 3$?", 5),
     "Roofline": lambda: widgets.Roofline(example("F")),
     "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),
+    "ThreadGrid": lambda: widgets.ThreadGrid(example("B")),
     "UnfoldMatrix": lambda: widgets.UnfoldMatrix(example("B")),
 }
 

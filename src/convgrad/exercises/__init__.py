@@ -180,7 +180,7 @@ Chapter *Where the time goes: tiles, waves, roofline, precision* (``chapter="whe
 
     time-ridge             number    1      30.3 TFLOP/s, 0.3 TB/s: at how many operations a byte?
     time-tiles             number    1      from 32 to 96 channels: tiles of the weight gradient?
-    time-waves             grid      2      five tiles in five shares on four: waves, empty places
+    time-waves             grid      2      five tiles in six shares on four: waves, empty places
     time-what-helps        choice    2      five tiles on 132 multiprocessors: which change helps?
     time-first-lost        number    2      which whole number can TF32 not hold?
     time-write-waves       function  2      write handed_out(...): tiles, programs, waves

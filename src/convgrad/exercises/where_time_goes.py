@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..examples import example
-from ..gemm import Gemm, gemm, tiled
 from ..geometry import ConvGeometry
 from ..roofline import CARDS, Card, bound
+from ..schedule import Schedule, Tile
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
 
@@ -66,8 +66,8 @@ _WIDE = ConvGeometry(N=8, C=32, H=28, W=28, O=96, KH=3, KW=3, padding=1)
 _TILE = 64
 
 
-def _tiles(product: Gemm) -> int:
-    return tiled(product, _TILE, 1).tiles
+def _tiles(target: str) -> int:
+    return Schedule(_WIDE, target, tile=Tile(_TILE, _TILE, 1)).tiles
 
 
 _how_many = Number(
@@ -84,7 +84,7 @@ _how_many = Number(
         "How many rows and how many columns has the matrix?",
         "Divide each by 64 and round up: a tile that is half empty is a tile.",
     ),
-    compute=lambda: _tiles(gemm(_WIDE, "grad_weight")),
+    compute=lambda: _tiles("weight"),
     compute_mistakes=lambda: [
         (
             _WIDE.O * _WIDE.C * 9 / _TILE**2,
@@ -95,7 +95,7 @@ _how_many = Number(
             "You rounded down. What is left at an edge needs a tile, too.",
         ),
         (
-            _tiles(gemm(_WIDE, "forward")),
+            _tiles("forward"),
             "Those are the tiles of the output. The weight gradient has no row for a position.",
         ),
         (
@@ -113,25 +113,25 @@ _how_many = Number(
 # ---- waves -----------------------------------------------------------------------------------
 
 
-def _waves(splits: int = 5) -> np.ndarray:
+def _waves(splits: int = 6) -> np.ndarray:
     """[[waves, places left empty in the last one]]."""
-    cut = tiled(gemm(TOY, "grad_weight"), 16, _FOUR, splits)
-    return np.array([[cut.waves, cut.waves * _FOUR - cut.programs]], dtype=np.float64)
+    cut = Schedule(TOY, tile=Tile(16, 16, 1), splits=splits, processors=_FOUR)
+    return np.array([[cut.waves, _FOUR - cut.last_wave]], dtype=np.float64)
 
 
 def _waves_mistakes() -> list[tuple[np.ndarray, str]]:
     waves, empty = _waves()[0]
     return [
-        (_waves(1), "That is without shares: five programs. In five shares each there are more."),
+        (_waves(1), "That is without shares: five programs. In six shares each there are more."),
         (
-            np.array([[waves - 1, _FOUR - empty]]),
-            "After so many waves one program has not begun. It needs a wave of its own.",
+            np.array([[waves - 1, empty]]),
+            "After so many waves two programs have not begun. They need a wave of their own.",
         ),
         (
-            np.array([[waves, _FOUR - empty]]),
-            "So many places of the last wave are taken. How many are left?",
+            np.array([[waves, 0]]),
+            "Eight waves have room for 32 programs. How many are there?",
         ),
-        (np.array([[25, empty]]), "That is how many programs there are. Four run at once."),
+        (np.array([[30, empty]]), "That is how many programs there are. Four run at once."),
     ]
 
 
@@ -142,7 +142,7 @@ _how_often = Grid(
     title="Waves",
     prompt=(
         "The card with four multiprocessors and the weight gradient of five tiles. The sum of each "
-        "tile is cut into five shares. In how many waves do the programs run, and how many places "
+        "tile is cut into six shares. In how many waves do the programs run, and how many places "
         "are left empty in the last one?"
     ),
     starter="answer = [..., ...]  # waves, empty places in the last wave",
@@ -153,10 +153,10 @@ _how_often = Grid(
     compute=_waves,
     compute_mistakes=_waves_mistakes,
     explanation=(
-        "Twenty-five programs in seven waves; in the last one a single program is at work. Each "
-        "sums up to 8 windows, so it takes 7·8 = 56 steps. With four shares it takes 45."
+        "Thirty programs in eight waves, and two places stay empty. Each sums 6 windows, so it "
+        "takes 8·6 = 48 steps. With four shares, and no place empty, it takes 45."
     ),
-    solution="programs = 5 * 5\nwaves = -(-programs // 4)\nanswer = [waves, 4 * waves - programs]",
+    solution="programs = 5 * 6\nwaves = -(-programs // 4)\nanswer = [waves, 4 * waves - programs]",
 )
 
 # ---- what helps ------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..gemm import fitting
 from ..geometry import ConvGeometry
+from ..schedule import fitting
 from .device import INTERPRETED, cdiv, programs_at_once
 from .index import windows
 

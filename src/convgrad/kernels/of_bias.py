@@ -4,8 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from ..gemm import fitting
 from ..geometry import ConvGeometry
+from ..schedule import fitting
 from .blocks import LONGEST
 from .device import cdiv
 from .index import block, load_g, windows

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .roofline import Roofline
     from .sliding_window import SlidingWindow
     from .standalone import save_html
+    from .thread_grid import ThreadGrid
     from .unfold_matrix import UnfoldMatrix
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Predict",
     "Roofline",
     "SlidingWindow",
+    "ThreadGrid",
     "UnfoldMatrix",
     "save_html",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "Predict": "predict",
     "Roofline": "roofline",
     "SlidingWindow": "sliding_window",
+    "ThreadGrid": "thread_grid",
     "UnfoldMatrix": "unfold_matrix",
     "save_html": "standalone",
 }

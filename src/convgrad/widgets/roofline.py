@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 from .. import roofline
 from ..costs import operations
 from ..examples import EXAMPLES, Example
-from ..gemm import MAPS, Map
 from ..geometry import ConvGeometry
 from ..layers import TABLE
-from ..roofline import BYTES, CARDS, Bound, Card, Precision
+from ..roofline import BYTES, CARDS, MAPS, Bound, Card, Map, Precision
 from .base import Explorable, Geometry, Refused, RefusedGeometry, RefusedShape, traitlets
 from .roofline_fallback import roofline_fallback
 
@@ -88,7 +87,7 @@ class Roofline(Explorable):
     columns = traitlets.Bool(False).tag(sync=True)
     tile = traitlets.Enum(TILES, 0).tag(sync=True)
     splits = traitlets.Int(1).tag(sync=True)
-    target = traitlets.Enum(MAPS, "grad_weight").tag(sync=True)
+    target = traitlets.Enum(tuple(MAPS), "grad_weight").tag(sync=True)
     others = traitlets.Bool(False).tag(sync=True)
     presets = traitlets.List(traitlets.Dict()).tag(sync=True)
     cards = traitlets.Dict().tag(sync=True)

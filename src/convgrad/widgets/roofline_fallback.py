@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from ..gemm import MAPS, Map
 from ..geometry import ConvGeometry
-from ..roofline import Bound, Card, Precision
+from ..roofline import MAPS, Bound, Card, Map, Precision
 from .fallback import PALETTE, figure
 from .roofline_words import TITLES, rows, sentence, three
 

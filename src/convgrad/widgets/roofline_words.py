@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from ..gemm import MAPS, Map
-from ..roofline import Bound, Card, Precision
+from ..roofline import MAPS, Bound, Card, Map, Precision
 
 __all__ = ["TITLES", "amount", "percent", "rows", "sentence", "three", "tiles_words"]
 

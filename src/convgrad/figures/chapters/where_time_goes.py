@@ -2,74 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from matplotlib.patches import Rectangle
 
-from ...gemm import gemm, tiled
 from ...geometry import ConvGeometry
+from ...schedule import Schedule, Tile
 from ..style import BookFigure, color
 
-__all__ = ["FORMATS", "Format", "Turn", "formats", "turns", "waves"]
+__all__ = ["FORMATS", "Format", "formats", "waves"]
 
 # ---- programs on multiprocessors -------------------------------------------------------------
-
-
-class Turn(NamedTuple):
-    """One program at work: which tile, which share of its sum, on which one, from when to when."""
-
-    tile: int
-    share: int
-    multiprocessor: int
-    start: int
-    end: int
-
-
-def turns(geometry: ConvGeometry, tile: int, multiprocessors: int, splits: int) -> Iterator[Turn]:
-    """The weight gradient's programs in the order of their numbers, a step for each window."""
-    cut = tiled(gemm(geometry, "grad_weight"), tile, multiprocessors, splits)
-    for program in range(cut.programs):
-        wave, place = divmod(program, multiprocessors)
-        start = wave * cut.depth
-        yield Turn(program % cut.tiles, program // cut.tiles, place, start, start + cut.depth)
 
 
 WIDTH, LEFT, LANE, GAP, HEAD, FOOT = 560, 92, 24, 40, 22, 44
 
 
 def waves(
-    geometry: ConvGeometry, tile: int, multiprocessors: int, splits: tuple[int, ...] = (1, 3, 4)
+    geometry: ConvGeometry, tile: int, processors: int, splits: tuple[int, ...] = (1, 3, 4)
 ) -> BookFigure:
-    """The same tiles with their sums in one share and in several: lanes over time."""
-    plans = [list(turns(geometry, tile, multiprocessors, count)) for count in splits]
-    panel = multiprocessors * LANE
+    """The weight gradient's tiles with their sums in one share and in several: lanes over time."""
+    plans = [
+        Schedule(geometry, tile=Tile(tile, tile, 1), splits=count, processors=processors)
+        for count in splits
+    ]
+    panel = processors * LANE
     height = HEAD + len(plans) * (panel + GAP) - GAP + FOOT
     figure = BookFigure(WIDTH, height)
-    end = max(turn.end for plan in plans for turn in plan)
-    for k, (count, plan) in enumerate(zip(splits, plans, strict=True)):
+    end = max(plan.time for plan in plans)
+    for k, plan in enumerate(plans):
         top = HEAD + k * (panel + GAP)
         ax = figure.add_axes(
             (LEFT / WIDTH, 1 - (top + panel) / height, 1 - (LEFT + 16) / WIDTH, panel / height)
         )
-        _lanes(ax, plan, multiprocessors, end)
-        share = f"{count} share{'' if count == 1 else 's'}"
-        busy = max(turn.end for turn in plan)
-        ax.set_title(f"{share}: {busy} steps", loc="left", fontsize=13, color=color("ink"), pad=6)
+        _lanes(ax, plan, end)
+        share = f"{plan.parts} share{'' if plan.parts == 1 else 's'}"
+        ax.set_title(
+            f"{share}: {plan.time} steps", loc="left", fontsize=13, color=color("ink"), pad=6
+        )
     ax.set_xticks(range(0, end + 1, 12), [str(step) for step in range(0, end + 1, 12)])
     ax.set_xlabel("steps, one for each window that is added", fontsize=13, color=color("muted"))
     return figure
 
 
-def _lanes(ax: Any, plan: list[Turn], multiprocessors: int, end: int) -> None:
-    busy = max(turn.end for turn in plan)
-    ax.set(xlim=(0, end), ylim=(multiprocessors, 0))
+def _lanes(ax: Any, plan: Schedule, end: int) -> None:
+    ax.set(xlim=(0, end), ylim=(plan.processors, 0))
     ax.set_facecolor(color("paper"))
     ax.add_patch(
         Rectangle(
             (0, 0),
-            busy,
-            multiprocessors,
+            plan.time,
+            plan.processors,
             fc=color("padding_soft"),
             ec=color("padding"),
             hatch="////",
@@ -77,30 +60,31 @@ def _lanes(ax: Any, plan: list[Turn], multiprocessors: int, end: int) -> None:
             label="idle",
         )
     )
-    for turn in plan:
+    for run in plan.runs:
+        number = plan.program(run.program).tile
         ax.add_patch(
             Rectangle(
-                (turn.start, turn.multiprocessor),
-                turn.end - turn.start,
+                (run.start, run.processor),
+                run.end - run.start,
                 1,
                 fc=color("result_soft"),
                 ec=color("result"),
                 lw=1.2,
-                label=f"tile {turn.tile}",
+                label=f"tile {number}",
             )
         )
         ax.text(
-            (turn.start + turn.end) / 2,
-            turn.multiprocessor + 0.54,
-            str(turn.tile),
+            (run.start + run.end) / 2,
+            run.processor + 0.54,
+            str(number),
             ha="center",
             va="center",
             fontsize=13,
             color=color("result"),
         )
     ax.set_yticks(
-        [lane + 0.5 for lane in range(multiprocessors)],
-        [f"processor {lane}" for lane in range(multiprocessors)],
+        [lane + 0.5 for lane in range(plan.processors)],
+        [f"processor {lane}" for lane in range(plan.processors)],
     )
     ax.set_xticks([])
     ax.tick_params(length=0, labelsize=12, labelcolor=color("muted"), pad=6)

@@ -96,9 +96,13 @@ export function geometryOf(spec) {
     for (const cells of pair) whole(`padding of the ${axis ? "width" : "height"}`, cells, 0);
   });
   checkBorder(spec);
-  const span = spanOf(spec);
-  const padded = paddedSize(spec);
-  checkSpan(spec, span, padded);
+  checkSpan(spec, spanOf(spec), paddedSize(spec));
+  return sized(spec);
+}
+
+/** A spec that has been checked, with the sizes that follow from it. @param {Spec} spec @returns {Geometry} */
+export function sized(spec) {
+  const [span, padded] = [spanOf(spec), paddedSize(spec)];
   /** @type {(axis: 0 | 1) => number} */
   const room = (axis) => padded[axis] - span[axis];
   return {

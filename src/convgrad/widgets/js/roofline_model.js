@@ -1,16 +1,17 @@
 // @ts-check
-// How fast a layer can be at most: by arithmetic, by memory, by tiles.  Mirrors gemm.py, costs.py
-// and roofline.py, which are the oracle: tests/test_js_roofline_agrees.py demands the same numbers.
+// How fast a layer can be at most: by arithmetic, by memory, by tiles.  Mirrors costs.py and
+// roofline.py, which are the oracle: tests/test_js_roofline_agrees.py demands the same numbers.
 
 import { shapes } from "./conv.js";
+import { gemm } from "./implicit.js";
 import { product } from "./limits.js";
+import { cut } from "./schedule.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {"forward" | "grad_input" | "grad_weight"} Which */
 /** @typedef {"float32" | "tf32" | "bfloat16" | "float16"} Precision */
 /** What a data sheet says. @typedef {Record<Precision, number> & {memory: number, multiprocessors: number}} Card */
 /** @typedef {{precision: Precision, columns: boolean, tile: number, splits: number}} Settings */
-/** @typedef {{M: number, N: number, K: number, groups: number}} Gemm */
 /**
  * @typedef {object} Bound
  * @property {number} operations
@@ -36,19 +37,13 @@ export const CARDS = [
 export const TILES = [0, 64, 128, 256];
 /** @type {Record<Precision, number>} */
 const BYTES = { float32: 4, tf32: 4, bfloat16: 2, float16: 2 };
+/** @type {Record<Which, import("./implicit.js").Target>} */
+const TARGET = { forward: "forward", grad_input: "input", grad_weight: "weight" };
 const SHORTEST = 16;
 export const NEARLY_ALL = 0.9;
 
 /** Operations per byte from which on memory is no longer the limit. @param {Card} card @param {Precision} precision */
 export const ridge = (card, precision) => card[precision] / card.memory;
-
-/** @param {Geometry} g @param {Which} which @returns {Gemm} */
-export function gemm(g, which) {
-  const [taps, windows] = [g.KH * g.KW, g.N * g.OH * g.OW];
-  if (which === "forward") return { M: windows, N: g.OG, K: g.CG * taps, groups: g.groups };
-  if (which === "grad_input") return { M: g.N * g.H * g.W, N: g.CG, K: g.OG * taps, groups: g.groups };
-  return { M: g.OG, N: g.CG * taps, K: windows, groups: g.groups };
-}
 
 /** The power of two that holds a size, within bounds. @param {number} size @param {number} most */
 export const fitting = (size, most) => {
@@ -56,15 +51,6 @@ export const fitting = (size, most) => {
   while (side < size && side < most) side *= 2;
   return side;
 };
-
-/** @param {Gemm} gemm @param {number} tile @param {number} multiprocessors @param {number} splits */
-export function tiled({ M, N, K, groups }, tile, multiprocessors, splits) {
-  const [rows, cols] = [fitting(M, tile), fitting(N, tile)];
-  const tiles = groups * Math.ceil(M / rows) * Math.ceil(N / cols);
-  const parts = Math.min(splits, K);
-  const programs = tiles * parts;
-  return { rows, cols, depth: Math.ceil(K / parts), tiles, programs, waves: Math.ceil(programs / multiprocessors) };
-}
 
 /** Multiplications and additions of one map. @param {Geometry} g */
 export const operations = (g) => 2 * product(shapes(g).grad_output) * g.CG * g.KH * g.KW;
@@ -79,17 +65,18 @@ function traffic(g, precision, columns) {
 
 /** @param {Geometry} g @param {Which} which @param {Card} card @param {Settings} settings @returns {Bound} */
 export function bound(g, which, card, { precision, columns, tile, splits }) {
-  const product_ = gemm(g, which);
-  const parts = tile && which === "grad_weight" ? Math.min(splits, product_.K) : 1;
   const work = operations(g);
   let moved = traffic(g, precision, columns);
-  if (parts > 1) moved += 2 * parts * 4 * product(shapes(g).weight);
   let [tiles, programs, waves, share] = [0, 0, 0, 1];
   if (tile) {
-    const cut = tiled(product_, tile, card.multiprocessors, parts);
-    ({ tiles, programs, waves } = cut);
-    const room = 2 * waves * card.multiprocessors * cut.rows * cut.cols * cut.depth;
-    share = Math.min(1, work / room);
+    const { M, N } = gemm(g, TARGET[which]);
+    const [rows, cols] = [fitting(M, tile), fitting(N, tile)];
+    const options = { target: TARGET[which], tile: /** @type {[number, number, number]} */ ([rows, cols, 1]), splits: which === "grad_weight" ? splits : 1 };
+    const pieces = cut(g, { ...options, processors: card.multiprocessors, two_passes: true });
+    ({ tiles, programs } = pieces);
+    waves = Math.ceil(programs / card.multiprocessors);
+    if (pieces.parts > 1) moved += 2 * pieces.parts * 4 * product(shapes(g).weight);
+    share = Math.min(1, work / (2 * waves * card.multiprocessors * rows * cols * pieces.share));
   }
   const ceiling = share * card[precision];
   const intensity = work / moved;

@@ -22,6 +22,7 @@ const MARKS = [
   ["[data-place=taps] .cg-pad", "no such tap"],
   [".cg-unread", "read by no window"],
   [".cg-wrong", "in the wrong place"],
+  [".cg-off", "nothing is read"],
 ];
 
 /** What a cell says: its number, the small words in its corner, and what its look means. @param {HTMLElement} cell @param {string} [text] */
@@ -115,8 +116,8 @@ function ofSlices(box) {
   };
 }
 
-/** A chart, which knows its own table. @param {Element & {plain?: () => Plain}} chart @returns {Plain} */
-const ofChart = (chart) => /** @type {() => Plain} */ (chart.plain)();
+/** A drawing that says itself what it shows. @param {Element & {plain?: () => Plain}} part @returns {Plain} */
+const ofDrawing = (part) => part.plain?.() ?? { caption: "", heads: [], rows: [] };
 
 /** Which part of a widget is read by which reader. @type {[string, (part: Element) => Plain][]} */
 const READERS = [
@@ -124,7 +125,7 @@ const READERS = [
   [".cg-canvas", ofPicture],
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
-  [".cg-chart", ofChart],
+  [".cg-plain", ofDrawing],
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */

@@ -200,6 +200,21 @@ function searchCode(spec, arrays, get) {
   ]);
 }
 
+/** A program of random numbers for a convolution too large to be written out. @param {Spec} spec @param {Shown} shown */
+export function randomCode(spec, shown) {
+  const { N, C, H, W, O, KH, KW, groups } = spec;
+  const random = (/** @type {number[]} */ shape) => `torch.randn(${shape.join(", ")}, requires_grad=True)`;
+  const last = shown === "y" ? [] : ["y.backward(torch.randn_like(y))"];
+  return script({}, [
+    `x = ${random([N, C, H, W])}`,
+    `weight = ${random([O, C / groups, KH, KW])}`,
+    "",
+    ...convolve(spec),
+    ...last,
+    `print(${KEPT_IN[shown]}.shape)`,
+  ]);
+}
+
 // ---- a layer, for its sizes alone ------------------------------------------------------------
 
 /**
