@@ -44,7 +44,7 @@ class Split(NamedTuple):
 
 
 def split(geometry: ConvGeometry, tiles: int, splits: int | None = None) -> Split:
-    """Enough parts that all tiles keep the device busy, or as many as asked for."""
+    """Enough parts to keep the device busy, or as many as asked for."""
     wanted = splits or max(1, programs_at_once() // tiles)
     depth = windows(geometry)
     K = fitting(cdiv(depth, wanted), LARGEST[2])
