@@ -55,8 +55,8 @@ def on_gpu(kept: Path) -> str:
     if not kept.exists():
         return (
             "No GPU was measured for this book, so there is no table here. On a machine with an "
-            f"NVIDIA card, `make bench-gpu` measures the kernels, writes `benchmarks/{kept.name}`. "
-            "The next time this page is built, the table stands in this place."
+            "NVIDIA card, `make bench-gpu` measures the kernels and keeps "
+            f"`benchmarks/{kept.name}`; when this page is built again, the table stands here."
         )
     record = json.loads(kept.read_text("utf-8"))
     rows = [
