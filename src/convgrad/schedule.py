@@ -1,6 +1,6 @@
 """Who computes which tile, and when: a product of matrices shared out among a GPU's processors.
 
-The product (see :mod:`convgrad.implicit`) is cut into tiles.  One program makes one tile, or one
+The product (see ``convgrad.implicit``) is cut into tiles.  One program makes one tile, or one
 share of the sums of a tile: that is split-K.  A processor takes a program, works through it block
 of K after block of K, and takes the next one.  Tiles and shares are cut as in
 ``convgrad.kernels``.
@@ -196,12 +196,12 @@ class Schedule:
 
     @property
     def parts(self) -> int:
-        """Shares of each tile: as many as ``splits``, or fewer where whole blocks need fewer."""
+        """Shares of each tile, as many as ``splits`` or fewer, since a share is of whole blocks."""
         return max(1, _blocks(self.steps, self.share))
 
     @property
     def programs(self) -> int:
-        """Programs: every share of every tile."""
+        """Programs, one for every share of every tile."""
         return self.tiles * self.parts
 
     def program(self, number: int) -> Program:
@@ -228,7 +228,7 @@ class Schedule:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Each program on its processor: whoever is free first takes the next one."""
+        """Each program on its processor; whoever is free first takes the next one."""
         free = [(0, processor) for processor in range(self.processors)]
         runs = []
         for number in range(self.programs):
@@ -269,7 +269,7 @@ class Schedule:
 
     @property
     def workspace(self) -> int:
-        """Bytes in which shares wait for the second pass: a float32 copy of the result for each."""
+        """Bytes of the pages in which shares wait for the second pass, in float32."""
         apart = self.splits > 1 and self.two_passes
         return self.parts * self.numbers * FLOAT32 if apart else 0
 

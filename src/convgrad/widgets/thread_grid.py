@@ -89,7 +89,7 @@ class ThreadGrid(Explorable):
     Everything is a trait: a knob turned in the browser arrives here, an assignment here is drawn
     there.  Of a large convolution only tiles and time are drawn, and its numbers in two runs come
     by a formula.  The model is :class:`convgrad.schedule.Schedule`, the sums are those of
-    :mod:`convgrad.rounding`.
+    ``convgrad.rounding``.
 
     Examples
     --------

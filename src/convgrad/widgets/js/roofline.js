@@ -43,7 +43,6 @@ class RooflineView extends View {
       choose: this.guard((trait, value) => this.#tell({ [trait]: value })),
       load: this.guard((k) => this.presets[k] && this.#tell({ geometry: copySpec(this.presets[k].geometry) })),
       slide: this.guard((knob, at, settled) => this.#slide(knob, at, settled)),
-      key: () => {},
       resized: this.guard(() => this.draw()),
       message: this.message,
       tools: this.tools,

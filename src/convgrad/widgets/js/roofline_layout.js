@@ -17,7 +17,6 @@ import { UNDO_KEYS, keysList } from "./transport.js";
  * @property {(trait: Chosen, value: any) => void} choose
  * @property {(preset: number) => void} load
  * @property {(knob: Knob | "splits", at: number, settled: boolean) => void} slide  to one of its stops
- * @property {(event: KeyboardEvent) => void} key
  * @property {() => void} resized
  * @property {HTMLElement} message  where complaints are shown
  * @property {HTMLElement} tools
@@ -111,7 +110,6 @@ export function layout(presets, cards, on) {
     ),
   );
   named(root, "Roofline");
-  root.addEventListener("keydown", on.key);
   const stop = () => sizes.disconnect();
   return { root, layers, card, precision, columns, tile, target, others, sliders, svg, chart, figures, said, live, stop };
 }
