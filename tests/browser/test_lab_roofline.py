@@ -67,6 +67,6 @@ def test_a_slider_reaches_python_and_python_the_slider(browser: Browser, jupyter
             "aria-valuetext", "26"
         )
         expect(roof.locator(".cg-said")).to_have_text(re.compile("^grad_weight"))
-        expect(roof.locator(".cg-figures")).to_contain_text("130")
+        expect(roof.locator(".cg-bounds")).to_contain_text("130")
     finally:
         page.close()

@@ -54,7 +54,7 @@ class Roof:
         expect(self.root.get_by_role("radio", name=name, exact=True)).to_be_checked()
 
     def figures(self) -> list[list[str]]:
-        lines = self.root.locator(".cg-figures tbody tr").all()
+        lines = self.root.locator(".cg-bounds tbody tr").all()
         return [line.locator("th, td").all_inner_texts() for line in lines]
 
     def marks(self) -> dict[str, list[float]]:
@@ -262,7 +262,7 @@ def test_it_fits_a_phone(visit):
     )
     assert needed == room
     box = roof.root.bounding_box()
-    for part in roof.root.locator(".cg-slider, .cg-figures, .cg-chart svg").all():
+    for part in roof.root.locator(".cg-slider, .cg-bounds, .cg-chart svg").all():
         if part.is_visible():
             inner = part.bounding_box()
             assert box["x"] - 1 <= inner["x"], part

@@ -76,7 +76,7 @@ export function layout(presets, cards, on) {
   const chart = h("div", { class: "cg-chart cg-plain" }, /** @type {any} */ (svg));
   const sizes = new ResizeObserver(on.resized);
   sizes.observe(chart);
-  const figures = h("table", { class: "cg-figures" });
+  const figures = h("table", { class: "cg-bounds" });
   const said = h("p", { class: "cg-said" });
   const live = h("div", { class: "cg-hidden", role: "status", "aria-live": "polite" });
   const root = h(
