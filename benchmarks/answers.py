@@ -25,6 +25,7 @@ from convgrad.widgets import (
     GeometryExplorer,
     GradientViews,
     GroupBlocks,
+    Roofline,
     SlidingWindow,
     ThreadGrid,
     UnfoldMatrix,
@@ -49,7 +50,9 @@ STEP = """const name = k % 2 ? "one step on" : "one step back";
 CHOOSE = """const list = root.querySelector(".cg-mistake select");
   list.selectedIndex = k % list.options.length;
   list.dispatchEvent(new Event("change"));"""
-
+SLIDE = """const slider = root.querySelector("input[type=range]");
+  slider.value = String(k % 8);
+  slider.dispatchEvent(new Event("input"));"""
 SPLIT = """const field = root.querySelector(".cg-settings input");
   field.value = 20 + (k % 9);
   field.dispatchEvent(new Event("change"));"""
@@ -99,6 +102,7 @@ def widgets() -> dict[str, tuple[Callable[[], Any], Mapping[str, str]]]:
         "UnfoldMatrix": (made(UnfoldMatrix, stage="forward"), {"focus": FOCUS, "step": STEP}),
         "GroupBlocks": (made(GroupBlocks, GROUPED, step=5), {"focus": FOCUS, "step": STEP}),
         "BreakTheGradient": (made(BreakTheGradient), {"choose": CHOOSE}),
+        "Roofline": (lambda: Roofline(tile=128, others=True), {"slide": SLIDE}),
         "ThreadGrid": (lambda: ThreadGrid(example("F"), splits=26), {"step": STEP, "split": SPLIT}),
         "ThreadGrid, K loop": (
             lambda: ThreadGrid(example("D"), view="loop", tile=(4, 16, 16)),

@@ -1,6 +1,6 @@
 """Holds the kernels against PyTorch's on a GPU: ``python -m benchmarks.gpu``, under four minutes.
 
-Layer F of the book's examples in three types, then the layers of ``convgrad.bench.layers`` in
+Layer F of the book's examples in three types, then the layers of ``convgrad.layers`` in
 float32, until the time is up.  For every kernel, and for what PyTorch (cuDNN) takes for the same:
 
 * milliseconds, the median of many runs with a cold cache, and their ratio to PyTorch's;
@@ -17,15 +17,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import torch
 
 from convgrad import example, kernels
 from convgrad.bench.common import Operands, Task, as_text, machine, significant
-from convgrad.bench.layers import TABLE
-from convgrad.costs import operations, traffic
+from convgrad.costs import operations
 from convgrad.geometry import ConvGeometry
+from convgrad.layers import TABLE
+from convgrad.roofline import Card, Map, Precision, bound, card_named
 
 RESULT = Path(__file__).with_suffix(".json")
 SECONDS = 200.0  # after which no further layer is begun
@@ -38,37 +39,6 @@ FIRST = "F"
 Clock = Callable[[Task], float]
 
 
-class Roof(NamedTuple):
-    """What a card can do at most: TFLOP/s in float32 and in short types, TB/s of its memory."""
-
-    single: float
-    half: float
-    memory: float
-
-    def milliseconds(self, geometry: ConvGeometry, dtype: str) -> float:
-        """The least that one map of this layer can take."""
-        itemsize = TYPES[dtype].itemsize
-        arithmetic = operations(geometry) / (self.single if dtype == "float32" else self.half)
-        moving = traffic(geometry, itemsize) / self.memory
-        return max(arithmetic, moving) / 1e9
-
-
-# From the makers' data sheets: float32 without TF32, short types on dense tensor cores with float32
-# sums.  The first whose name is part of the card's name counts.
-ROOFS = {
-    "H200": Roof(66.9, 989.4, 4.8),
-    "H100 PCIe": Roof(51.2, 756.5, 2.04),
-    "H100": Roof(66.9, 989.4, 3.35),
-    "A100-SXM4-80GB": Roof(19.5, 312.0, 2.04),
-    "A100-SXM4-40GB": Roof(19.5, 312.0, 1.56),
-    "A100-PCIE-40GB": Roof(19.5, 312.0, 1.56),
-    "L4": Roof(30.3, 121.0, 0.3),
-    "RTX 4090": Roof(82.6, 165.2, 1.01),
-    "RTX 3090": Roof(35.6, 71.0, 0.94),
-    "T4": Roof(8.1, 65.0, 0.32),
-}
-
-
 def main() -> int:
     if not torch.cuda.is_available():
         print(
@@ -79,9 +49,13 @@ def main() -> int:
         return 0
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     layers = {FIRST: example("F").geometry, **TABLE}
-    roof, source = roof_of(torch.cuda.get_device_name(), milliseconds)
-    record = measured(layers, roof, milliseconds, "cuda", say=lambda line: print(line, flush=True))
-    record = {"machine": card(), "roof": {**roof._asdict(), "source": source}, **record}
+    card, source = card_of(torch.cuda.get_device_name(), milliseconds)
+    record = measured(layers, card, milliseconds, "cuda", say=lambda line: print(line, flush=True))
+    record = {
+        "machine": machine_with_card(),
+        "roof": {**card._asdict(), "source": source},
+        **record,
+    }
     print("\n".join(text(record)))
     RESULT.write_text(as_text(record), encoding="utf-8")
     print(f"written to benchmarks/{RESULT.name}")
@@ -93,7 +67,7 @@ def main() -> int:
 
 def measured(
     layers: dict[str, ConvGeometry],
-    roof: Roof,
+    card: Card,
     clock: Clock,
     device: str,
     seconds: float = SECONDS,
@@ -109,25 +83,26 @@ def measured(
         types = list(TYPES) if name == FIRST else ["float32"]
         found[name] = {
             "geometry": geometry.as_dict(),
-            "types": {dtype: of_type(geometry, dtype, roof, clock, device) for dtype in types},
+            "types": {dtype: of_type(geometry, dtype, card, clock, device) for dtype in types},
         }
     return {"layers": found, "not_measured": left}
 
 
 def of_type(
-    geometry: ConvGeometry, dtype: str, roof: Roof, clock: Clock, device: str
+    geometry: ConvGeometry, dtype: str, card: Card, clock: Clock, device: str
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """One layer in one type: for each map the figures of every kernel and of PyTorch."""
     found = {}
     for part, tasks in contest(geometry, dtype, device).items():
         theirs = as_result(tasks["torch"](), part)
         times = {who: clock(task) for who, task in tasks.items()}
+        least = bound(geometry, cast(Map, part), card, cast(Precision, dtype)).milliseconds
         found[part] = {
             who: {
                 "milliseconds": significant(ms),
                 "times_torch": significant(ms / times["torch"]),
                 "tflops": significant(operations(geometry) / ms / 1e9),
-                "roofline_share": significant(roof.milliseconds(geometry, dtype) / ms),
+                "roofline_share": significant(least / ms),
                 "same_bits": same_bits(tasks[who], part),
                 "off_torch": float(f"{distance(as_result(tasks[who](), part), theirs):.2g}"),
             }
@@ -192,7 +167,7 @@ def milliseconds(task: Task) -> float:
     return found
 
 
-def card() -> dict[str, Any]:
+def machine_with_card() -> dict[str, Any]:
     """What the numbers depend on."""
     import triton
 
@@ -211,26 +186,29 @@ def card() -> dict[str, Any]:
     }
 
 
-def roof_of(name: str, clock: Clock) -> tuple[Roof, str]:
+def card_of(name: str, clock: Clock) -> tuple[Card, str]:
     """From the table of data sheets, or else measured: large products, and a large copy."""
-    for part, roof in ROOFS.items():
-        if f" {part} " in f" {name} ":
-            return roof, "data sheet"
-    return measured_roof(clock, "cuda"), "measured"
+    card = card_named(name)
+    return (measured_card(clock, "cuda"), "measured") if card is None else (card, "data sheet")
 
 
-def measured_roof(clock: Clock, device: str, size: int = 8192) -> Roof:
+def measured_card(clock: Clock, device: str, size: int = 8192) -> Card:
     """What the card reaches on a product of matrices and on a copy, both as large as that."""
 
     def product(dtype: torch.dtype) -> float:
         a = torch.randn(size, size, device=device).to(dtype)
-        return 2 * size**3 / clock(lambda: a @ a) / 1e9
+        return significant(2 * size**3 / clock(lambda: a @ a) / 1e9)
 
     numbers = torch.ones(2 * size**2, device=device)
     there = torch.empty_like(numbers)
     moved = 2 * numbers.numel() * numbers.element_size()
-    memory = moved / clock(lambda: there.copy_(numbers)) / 1e9
-    return Roof(*map(significant, (product(torch.float32), product(torch.float16), memory)))
+    memory = significant(moved / clock(lambda: there.copy_(numbers)) / 1e9)
+    single, short = product(torch.float32), product(torch.float16)
+    multiprocessors = 1
+    if device == "cuda":
+        multiprocessors = torch.cuda.get_device_properties().multi_processor_count
+    # TF32 is off, here as in all that is measured
+    return Card(single, single, short, short, memory, multiprocessors)
 
 
 # ---- words -----------------------------------------------------------------------------------

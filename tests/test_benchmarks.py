@@ -17,6 +17,7 @@ from strategies import integer_arrays, random_geometries
 from convgrad import IMPLEMENTATIONS, ConvGeometry, loops
 from convgrad.bench import layers, taught
 from convgrad.im2col import column_numbers
+from convgrad.roofline import CARDS, Card
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "rungs.json"
@@ -200,8 +201,9 @@ def test_the_kernels_are_measured_beside_pytorchs(monkeypatch):
         return float(next(ticks))
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    roof = gpu.Roof(single=1e-9, half=2e-9, memory=1e-3)  # operations are what holds it up
-    record = gpu.measured({"F": layer, "other": layer}, roof, clock, device)
+    # operations are what holds it up
+    card = Card(1e-9, 1e-9, 2e-9, 2e-9, memory=1e-3, multiprocessors=1)
+    record = gpu.measured({"F": layer, "other": layer}, card, clock, device)
     assert [list(each["types"]) for each in record["layers"].values()] == [
         ["float32", "float16"],
         ["float32"],
@@ -235,41 +237,24 @@ def test_when_the_time_is_up_the_layers_that_are_left_are_named():
     assert list(gpu.text(record))[-1] == "The time was up before: F, last."
 
 
-def test_a_roof_is_that_of_the_data_sheet_or_else_measured(monkeypatch):
+def test_a_card_is_that_of_the_data_sheet_or_else_measured(monkeypatch):
     pytest.importorskip("torch")
     from benchmarks import gpu
 
     def of(name):
-        return gpu.roof_of(name, clock=None)
+        return gpu.card_of(name, clock=None)
 
-    assert of("NVIDIA H100 80GB HBM3") == (gpu.ROOFS["H100"], "data sheet")
-    assert of("NVIDIA H100 PCIe") == (gpu.ROOFS["H100 PCIe"], "data sheet")
-    assert of("NVIDIA GeForce RTX 4090")[0] == gpu.ROOFS["RTX 4090"]
-    monkeypatch.setattr(gpu, "measured_roof", lambda clock, device: "measured here")
+    assert of("NVIDIA H100 80GB HBM3") == (CARDS["H100"], "data sheet")
+    assert of("NVIDIA GeForce RTX 4090") == (CARDS["RTX 4090"], "data sheet")
+    monkeypatch.setattr(gpu, "measured_card", lambda clock, device: "measured here")
     assert of("NVIDIA L40S") == ("measured here", "measured")  # no L4
 
 
-def test_a_measured_roof_is_work_over_time():
+def test_what_is_measured_of_a_card_is_work_over_time():
     pytest.importorskip("torch")
     from benchmarks import gpu
 
-    roof = gpu.measured_roof(lambda task: (task(), 0.5)[1], "cpu", size=16)
-    assert roof.single == roof.half == pytest.approx(2 * 16**3 / 0.5 / 1e9, rel=1e-2)
-    assert roof.memory == pytest.approx(2 * 4 * 512 / 0.5 / 1e9, rel=1e-2)
-
-
-def test_the_roof_is_the_lower_of_arithmetic_and_memory():
-    pytest.importorskip("torch")
-    from benchmarks import gpu
-    from convgrad import costs
-
-    layer = layers.TABLE["3×3, 64 @56"]
-    by_arithmetic = gpu.Roof(single=1.0, half=2.0, memory=1e9)
-    assert by_arithmetic.milliseconds(layer, "float32") == pytest.approx(
-        costs.operations(layer) / 1e9
-    )
-    assert by_arithmetic.milliseconds(layer, "float16") == pytest.approx(
-        costs.operations(layer) / 2e9
-    )
-    by_memory = gpu.Roof(single=1e9, half=1e9, memory=1.0)
-    assert by_memory.milliseconds(layer, "bfloat16") == pytest.approx(costs.traffic(layer, 2) / 1e9)
+    card = gpu.measured_card(lambda task: (task(), 0.5)[1], "cpu", size=16)
+    assert card.float32 == card.tf32 == card.float16 == card.bfloat16
+    assert card.float32 == pytest.approx(2 * 16**3 / 0.5 / 1e9, rel=1e-2)
+    assert card.memory == pytest.approx(2 * 4 * 512 / 0.5 / 1e9, rel=1e-2)

@@ -207,7 +207,7 @@ def test_the_impossible_is_refused_in_words(case):
 
 
 def test_no_case_is_left_out():
-    assert len(CASES) == 46
+    assert len(CASES) == 48
     assert all({"expect", "symptom", "source"} <= case.keys() for case in CASES)
     checks = {case["check"] for case in CASES if "check" in case}
     assert checks == {name.removeprefix("test_check_") for name in globals() if "_check_" in name}
@@ -421,6 +421,48 @@ def test_check_bfloat16():
         bias = torch.zeros(1, dtype=torch.bfloat16, requires_grad=True)
         torch_conv2d(x, weight, bias, implementation=name).backward(g)
         assert bias.grad.item() == 1600
+
+
+def in_digits(array: np.ndarray, count: int) -> np.ndarray:
+    """Every number in so many binary digits."""
+    fraction, exponent = np.frexp(array)
+    return np.ldexp(np.round(fraction * 2.0**count), exponent - count)
+
+
+@every_implementation
+def test_check_tf32(name):
+    given = the_case("tf32")
+    answers = given.solve(name)
+    cut = {each: in_digits(getattr(given, each), 11) for each in ("x", "weight", "grad_output")}
+    assert cut["x"].ravel().tolist() == [2048, 2052, 2052]
+    mistaken = given.solve(name, **cut)
+    assert mistaken["y"].ravel().tolist() == [-4, 0]
+    assert mistaken["grad_weight"].ravel().tolist() == [6152, 6156]
+    assert_array_equal(answers["grad_input"], mistaken["grad_input"])  # small numbers stay
+
+
+def test_check_memory_format():
+    torch = pytest.importorskip("torch")
+    from convgrad.autograd import conv2d as torch_conv2d
+
+    given = the_case("memory_format")
+    expected = given.solve("loops")
+    orders = torch.contiguous_format, torch.channels_last
+    for of_x, of_weight, of_g in np.ndindex(2, 2, 2):
+        for way in ("aten", "unfold", "correlate"):
+            x, weight, g = (
+                torch.from_numpy(array).to(memory_format=orders[order], copy=True)
+                for array, order in (
+                    *((given.x, of_x), (given.weight, of_weight)),
+                    (given.grad_output, of_g),
+                )
+            )
+            x.requires_grad_(), weight.requires_grad_()
+            y = torch_conv2d(x, weight, padding=1, implementation=way)
+            y.backward(g)
+            assert_array_equal(y.detach(), expected["y"])
+            assert_array_equal(x.grad, expected["grad_input"])
+            assert_array_equal(weight.grad, expected["grad_weight"])
 
 
 def test_check_checkpoint():

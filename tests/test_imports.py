@@ -55,6 +55,8 @@ KNOWS: dict[str, set[str]] = {
     "implicit": {"geometry", "padding"},
     "schedule": {"geometry", "implicit"},
     "rounding": {"implicit", "schedule"},
+    "roofline": {"geometry", "padding", "windows", "costs", "implicit", "schedule"},
+    "layers": {"geometry"},
     "examples": CORE,
     "scene": set(),
     "updates": set(),
@@ -66,9 +68,9 @@ KNOWS: dict[str, set[str]] = {
     "__init__": CORE | {"api", "second", "transpose", "examples"},
 }
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
-KNOWS["kernels"] = {"extras", "geometry", "padding"}
+KNOWS["kernels"] = {"extras", "geometry", "padding", "schedule"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
-KNOWS["bench"] = {"api", "extras", *CORE}
+KNOWS["bench"] = {"api", "extras", "layers", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER

@@ -44,6 +44,9 @@ INNER = {
     "convgrad.correlate": "lay_down",
     "convgrad.depthwise": "NotFiniteError",
     "convgrad.extras": "install needs",
+    "convgrad.layers": "TABLE",
+    "convgrad.roofline": "BYTES Limit MAPS Map Precision",
+    "convgrad.schedule": "fitting",
     "convgrad.figures.grids": "CELL Label Link",
     "convgrad.geometry": (
         "LARGEST PADDING_MODES as_borders as_integer as_pair as_shape require_geometry short shown"

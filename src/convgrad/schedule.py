@@ -28,7 +28,7 @@ from typing import NamedTuple
 from .geometry import ConvGeometry, as_integer
 from .implicit import Gemm, gemm
 
-__all__ = ["Program", "Run", "Schedule", "Tile"]
+__all__ = ["Program", "Run", "Schedule", "Tile", "fitting"]
 
 FLOAT32 = 4  # bytes
 
@@ -53,6 +53,16 @@ class Tile(NamedTuple):
 
 
 LARGE = Tile(128, 128, 32)  # of a large GPU, for a large layer
+SHORTEST = 16  # of every axis of tl.dot; the interpreter would take less, the compiler does not
+
+
+def fitting(size: int, most: int) -> int:
+    """The side of a tile: the power of two that holds ``size``, from 16 to ``most``.
+
+    >>> fitting(64, 128), fitting(576, 128), fitting(3, 128)
+    (64, 128, 16)
+    """
+    return min(max(SHORTEST, 1 << (size - 1).bit_length()), most)
 
 
 class Program(NamedTuple):

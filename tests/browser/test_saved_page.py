@@ -84,6 +84,7 @@ KINDS = {
     "GradientViews": lambda: widgets.GradientViews(example("D")),
     "GroupBlocks": lambda: widgets.GroupBlocks(example("D")),
     "Predict": lambda: Predict("What is $2 + 3$?", 5),
+    "Roofline": lambda: widgets.Roofline(example("F")),
     "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),
     "ThreadGrid": lambda: widgets.ThreadGrid(example("B")),
     "UnfoldMatrix": lambda: widgets.UnfoldMatrix(example("B")),
@@ -111,7 +112,8 @@ def test_every_widget_lives_in_its_file_and_asks_for_nothing(show, kind) -> None
     knobs = root.locator("details.cg-knobs")
     if knobs.count():
         knobs.locator("summary").click()
-    height = root.get_by_label("height H", exact=True).filter(visible=True)
+    name = "image H = W" if kind == "Roofline" else "height H"
+    height = root.get_by_label(name, exact=True).filter(visible=True)
     before = int(height.input_value())
     height.fill(str(before + 1))
     height.press("Tab")

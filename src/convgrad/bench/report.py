@@ -6,12 +6,14 @@ targets are held against whole tables alone.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from .layers import ONEDNN, PLAIN, TABLE, TARGETS, TAUGHT
 
-__all__ = ["conditions", "held_to", "memory_and_error", "times"]
+__all__ = ["conditions", "held_to", "memory_and_error", "on_gpu", "times"]
 
 # In the order of the columns, each with its heading.
 _CONTESTANTS = {
@@ -42,6 +44,43 @@ def memory_and_error(record: dict[str, Any]) -> str:
         error = who["fast"]["relative_error"]
         rows.append([name, layer["route"], *work, f"{layer['floor_megabytes']:g}", f"{error:.0e}"])
     return _table(["layer", "route", "fast", "im2col", "in and out", "error of fast"], rows, 2)
+
+
+def on_gpu(kept: Path) -> str:
+    """What ``make bench-gpu`` has written to ``kept``, or that nothing was measured.
+
+    For each layer, type and map every kernel: milliseconds, its time over PyTorch's, and the share
+    of what the roof allows.
+    """
+    if not kept.exists():
+        return (
+            "No GPU was measured for this book, so there is no table here. On a machine with an "
+            "NVIDIA card, `make bench-gpu` measures the kernels and keeps "
+            f"`benchmarks/{kept.name}`; when this page is built again, the table stands here."
+        )
+    record = json.loads(kept.read_text("utf-8"))
+    rows = [
+        [
+            *(name, dtype, part, who),
+            *(
+                f"{row['milliseconds']:g}",
+                f"{row['times_torch']:g}",
+                f"{row['roofline_share']:.0%}",
+            ),
+            "yes" if row["same_bits"] else "no",
+        ]
+        for name, layer in record["layers"].items()
+        for dtype, parts in layer["types"].items()
+        for part, contestants in parts.items()
+        for who, row in contestants.items()
+    ]
+    heads = ["layer", "type", "map", "kernel", "ms", "÷ PyTorch", "of the roof", "same bits"]
+    source = record["roof"]["source"]
+    return (
+        f"Measured on {record['machine']['card']}; the roof is from "
+        f"{'a data sheet' if source == 'data sheet' else 'a large product and a large copy'}.\n\n"
+        f"{_table(heads, rows, 4)}"
+    )
 
 
 def held_to(record: dict[str, Any]) -> str:

@@ -206,6 +206,17 @@ Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
     split-write-shares     function  2      write shares(grad_output, x, kernel_size, parts)
     split-same-bits        choice    3      what makes a training repeat to the last bit?
     split-write-order      function  3      write grad_weight(grad_output, x, geometry, order)
+
+Chapter *Where the time goes: tiles, waves, roofline, precision* (``chapter="where_time_goes"``)
+
+    time-ridge             number    1      30.3 TFLOP/s, 0.3 TB/s: at how many operations a byte?
+    time-tiles             number    1      from 32 to 96 channels: tiles of the weight gradient?
+    time-waves             grid      2      five tiles in six shares on four: waves, empty places
+    time-what-helps        choice    2      five tiles on 132 multiprocessors: which change helps?
+    time-first-lost        number    2      which whole number can TF32 not hold?
+    time-write-waves       function  2      write handed_out(...): tiles, programs, waves
+    time-which-gains       choice    3      which of four layers gains all of float16?
+    time-write-digits      function  3      write rounded(x, count): so many binary digits
 """
 
 from __future__ import annotations
@@ -228,6 +239,7 @@ from . import (
     split_k,
     stride_padding_dilation,
     weight_gradient,
+    where_time_goes,
     without_loops,
 )
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
@@ -266,6 +278,7 @@ _BANK: dict[str, Exercise] = {
         owners,
         implicit_gemm,
         split_k,
+        where_time_goes,
     )
     for exercise in module.EXERCISES
 }

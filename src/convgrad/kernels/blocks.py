@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..geometry import ConvGeometry
+from ..schedule import fitting
 from .device import INTERPRETED, cdiv, programs_at_once
 from .index import windows
 
@@ -17,7 +18,6 @@ from .index import windows
 LARGEST = (128, 128, 256) if INTERPRETED.value else (64, 64, 32)
 # Numbers in a block that has one axis.
 LONGEST = 1024
-_LEAST = 16  # of every axis of tl.dot; the interpreter would take less, the compiler does not
 _MOST_SPLITS = 65_535  # programs along the second axis of a grid
 
 
@@ -35,11 +35,6 @@ def blocks(rows: int, cols: int, depth: int) -> Blocks:
     return Blocks(*(fitting(size, most) for size, most in sizes))
 
 
-def fitting(size: int, most: int) -> int:
-    """The power of two that holds ``size``, within bounds: blocks have such sizes only."""
-    return min(max(_LEAST, 1 << (size - 1).bit_length()), most)
-
-
 class Split(NamedTuple):
     """How the windows are shared out: parts, and blocks of K windows in each."""
 
@@ -49,7 +44,7 @@ class Split(NamedTuple):
 
 
 def split(geometry: ConvGeometry, tiles: int, splits: int | None = None) -> Split:
-    """Enough parts that all tiles together keep the device busy, or ``splits`` of them."""
+    """Enough parts to keep the device busy, or as many as asked for."""
     wanted = splits or max(1, programs_at_once() // tiles)
     depth = windows(geometry)
     K = fitting(cdiv(depth, wanted), LARGEST[2])

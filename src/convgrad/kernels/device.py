@@ -57,7 +57,7 @@ def where() -> str:
 
 
 def programs_at_once() -> int:
-    """How many programs keep the device busy; the interpreter runs one after the other."""
+    """How many programs keep the device busy; in the interpreter, a few."""
     if not CARD:
         return 4  # so that there is something to see
     return 2 * int(torch.cuda.get_device_properties().multi_processor_count)

@@ -5,7 +5,8 @@ import triton
 import triton.language as tl
 
 from ..geometry import ConvGeometry
-from .blocks import LONGEST, fitting
+from ..schedule import fitting
+from .blocks import LONGEST
 from .device import cdiv
 from .index import block, load_g, windows
 

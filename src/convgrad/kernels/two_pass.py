@@ -5,7 +5,8 @@ import triton
 import triton.language as tl
 
 from ..geometry import ConvGeometry
-from .blocks import LONGEST, blocks, fitting, split
+from ..schedule import fitting
+from .blocks import LONGEST, blocks, split
 from .device import cdiv
 from .index import block, columns, tile, weight_at, windows
 from .split_k import my_steps

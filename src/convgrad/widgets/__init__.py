@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .gradient_views import GradientViews
     from .group_blocks import GroupBlocks
     from .predict import Predict
+    from .roofline import Roofline
     from .sliding_window import SlidingWindow
     from .standalone import save_html
     from .thread_grid import ThreadGrid
@@ -29,6 +30,7 @@ __all__ = [
     "GradientViews",
     "GroupBlocks",
     "Predict",
+    "Roofline",
     "SlidingWindow",
     "ThreadGrid",
     "UnfoldMatrix",
@@ -42,6 +44,7 @@ _HOMES = {
     "GradientViews": "gradient_views",
     "GroupBlocks": "group_blocks",
     "Predict": "predict",
+    "Roofline": "roofline",
     "SlidingWindow": "sliding_window",
     "ThreadGrid": "thread_grid",
     "UnfoldMatrix": "unfold_matrix",

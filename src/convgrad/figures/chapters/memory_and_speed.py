@@ -11,6 +11,7 @@ from ... import im2col
 from ...costs import intensity, operations
 from ...examples import example
 from ...geometry import ConvGeometry
+from ...roofline import Roof
 from ..grids import Grid, Label, Piece, draw
 from ..speed import CONTESTANTS, Mark
 from ..style import BookFigure, color
@@ -79,21 +80,6 @@ class Point(NamedTuple):
     rate: float
 
 
-class Roof(NamedTuple):
-    """The lowest roof over all points: 10⁹ operations a second at most, 10⁹ bytes a second."""
-
-    peak: float
-    bandwidth: float
-
-    @property
-    def ridge(self) -> float:
-        """Operations per byte from which on memory is no longer the limit."""
-        return self.peak / self.bandwidth
-
-    def over(self, intensity: float) -> float:
-        return min(self.peak, self.bandwidth * intensity)
-
-
 def points(record: dict[str, Any]) -> list[Point]:
     """Every layer of the benchmark as fast, im2col and PyTorch computed it.
 
@@ -111,7 +97,7 @@ def points(record: dict[str, Any]) -> list[Point]:
 
 
 def roof(record: dict[str, Any]) -> Roof:
-    """As low as the measurements allow; the machine's true roof lies higher."""
+    """As low as the measurements allow, in 10⁹ a second; the machine's true roof lies higher."""
     measured = points(record)
     return Roof(
         peak=max(point.rate for point in measured),
