@@ -52,6 +52,7 @@ KNOWS: dict[str, set[str]] = {
     "second": CORE | {"api"},
     "transpose": CORE | {"api"},
     "costs": {"geometry", "windows"},
+    "shards": {"geometry", "parallel", "windows"},
     "examples": CORE,
     "scene": set(),
     "ledger": CORE,
