@@ -65,6 +65,7 @@ KNOWS: dict[str, set[str]] = {
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
 KNOWS["kernels"] = {"extras", "geometry", "padding"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
+KNOWS["distributed"] = {"autograd", "checks", "extras", "geometry", "shards"}
 KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
@@ -77,6 +78,7 @@ LIBRARIES: dict[str, set[str]] = {
     "parallel": {"threadpoolctl"},
     "kernels": {"torch", "triton"},
     "autograd": {"torch"},
+    "distributed": {"torch"},
     "bench": {"torch"},
     "cli": {"torch"},
     "exercises": {"torch"},
@@ -251,7 +253,7 @@ def test_importing_the_package_imports_no_optional_library():
     assert result.stdout.strip() == "[]", result.stderr
 
 
-@pytest.mark.parametrize("part", ["autograd", "kernels"])
+@pytest.mark.parametrize("part", ["autograd", "distributed", "kernels"])
 def test_triton_waits_until_a_kernel_is_wanted(part):
     pytest.importorskip("torch")
     result = run_python(f"import convgrad.{part}, sys; print('triton' in sys.modules)")
