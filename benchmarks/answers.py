@@ -24,6 +24,7 @@ from convgrad.widgets import (
     GeometryExplorer,
     GradientViews,
     GroupBlocks,
+    ShardSum,
     SlidingWindow,
     UnfoldMatrix,
     save_html,
@@ -92,6 +93,7 @@ def widgets() -> dict[str, tuple[Callable[[], Any], Mapping[str, str]]]:
         "GradientViews": (made(GradientViews, view="scatter-gather"), {"step": STEP}),
         "UnfoldMatrix": (made(UnfoldMatrix, stage="forward"), {"focus": FOCUS, "step": STEP}),
         "GroupBlocks": (made(GroupBlocks, GROUPED, step=5), {"focus": FOCUS, "step": STEP}),
+        "ShardSum": (made(ShardSum, PLAIN, view="rows", step=2), {"focus": FOCUS, "step": STEP}),
         "BreakTheGradient": (made(BreakTheGradient), {"choose": CHOOSE}),
     }
 

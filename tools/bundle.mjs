@@ -26,6 +26,7 @@ const ENTRIES = [
   "group_blocks",
   "break_the_gradient",
   "gradient_views",
+  "shard_sum",
   "tools",
   "loader",
 ];

@@ -19,6 +19,7 @@ from convgrad.widgets import (
     GeometryExplorer,
     GradientViews,
     GroupBlocks,
+    ShardSum,
     SlidingWindow,
     UnfoldMatrix,
     save_html,
@@ -61,6 +62,8 @@ WIDGETS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None]]] = {
     ),
     "UnfoldMatrix": (lambda: UnfoldMatrix(example("B"), stage="forward"), step_back),
     "GroupBlocks": (lambda: GroupBlocks(example("D")), step_on),
+    "ShardSum, images": (lambda: ShardSum(example("D")), step_on),
+    "ShardSum, rows": (lambda: ShardSum(example("B"), view="rows"), step_on),
     "BreakTheGradient": (lambda: BreakTheGradient(example("D")), next_mistake),
 }
 every_widget = pytest.mark.parametrize("kind", WIDGETS)

@@ -84,6 +84,7 @@ KINDS = {
     "GradientViews": lambda: widgets.GradientViews(example("D")),
     "GroupBlocks": lambda: widgets.GroupBlocks(example("D")),
     "Predict": lambda: Predict("What is $2 + 3$?", 5),
+    "ShardSum": lambda: widgets.ShardSum(example("D")),
     "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),
     "UnfoldMatrix": lambda: widgets.UnfoldMatrix(example("B")),
 }

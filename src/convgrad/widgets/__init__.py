@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .gradient_views import GradientViews
     from .group_blocks import GroupBlocks
     from .predict import Predict
+    from .shard_sum import ShardSum
     from .sliding_window import SlidingWindow
     from .standalone import save_html
     from .unfold_matrix import UnfoldMatrix
@@ -28,6 +29,7 @@ __all__ = [
     "GradientViews",
     "GroupBlocks",
     "Predict",
+    "ShardSum",
     "SlidingWindow",
     "UnfoldMatrix",
     "save_html",
@@ -40,6 +42,7 @@ _HOMES = {
     "GradientViews": "gradient_views",
     "GroupBlocks": "group_blocks",
     "Predict": "predict",
+    "ShardSum": "shard_sum",
     "SlidingWindow": "sliding_window",
     "UnfoldMatrix": "unfold_matrix",
     "save_html": "standalone",
