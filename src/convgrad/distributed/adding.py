@@ -17,6 +17,7 @@ with needs("torch", "convgrad.distributed"):
 __all__ = ["added", "shared"]
 
 _SHORT = (torch.float16, torch.bfloat16)
+Tensors = tuple[Tensor, ...]
 
 
 def added(tensors: Sequence[Tensor], group: Group | None = None) -> list[Tensor]:
@@ -65,10 +66,10 @@ def added(tensors: Sequence[Tensor], group: Group | None = None) -> list[Tensor]
 
 
 class Shared(torch.autograd.Function):
-    """Forward: the same numbers everywhere. Backward: the sum over everywhere."""
+    """Forward: the same numbers everywhere. Backward: gradients, added."""
 
     @staticmethod
-    def forward(ctx: Any, group: Group | None, *copies: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, group: Group | None, *copies: Tensor) -> Tensors:
         ctx.group = group
         return tuple(each.view_as(each) for each in copies)
 
@@ -76,12 +77,12 @@ class Shared(torch.autograd.Function):
     @once_differentiable  # a second gradient stops with an error
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         needed = ctx.needs_input_grad[1:]
-        pairs = zip(grads, needed, strict=True)
-        sums = iter(added([g for g, wanted in pairs if wanted], ctx.group))
-        return (None, *(next(sums) if wanted else None for wanted in needed))
+        wanted = [g for g, need in zip(grads, needed, strict=True) if need]
+        sums = iter(added(wanted, ctx.group))  # one all-reduce for all of them
+        return (None, *(next(sums) if need else None for need in needed))
 
 
-_shared: Callable[..., tuple[Tensor, ...]] = Shared.apply  # which has no types
+_shared: Callable[..., Tensors] = Shared.apply  # which has no types
 
 
 def shared(*tensors: Tensor | None, group: Group | None = None) -> tuple[Any, ...]:

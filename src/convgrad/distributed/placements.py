@@ -2,8 +2,9 @@
 
 A DTensor is a tensor of which every process has a part, with a label, its placement, that says
 which.  PyTorch 2.13 has one rule for convolutions: images dealt out, kernels copied.  For any other
-placement it computes on the parts as if each were the whole, sends nothing, and labels the result
-as a copy.  So it does with fewer images than processes.  No error says so.
+placement, and for fewer images than processes, it convolves the parts as they are, sends nothing,
+and labels what comes out as if the rule had been kept: as parts of a batch where the arrays are
+large, as copies where they are small.  No error says so.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def require_placements(x: Any, weight: Any, bias: Any = None) -> None:
         if not placement.is_replicate():
             raise PlacementError(
                 f"{name} is {placement!r}: PyTorch would convolve with the part that each process "
-                "has and call the result whole; copy it to all with "
+                "has, as if it were whole, and label the result wrongly; copy it to all with "
                 f"{name}.redistribute(placements=[Replicate()])"
             )
     (placement,) = x.placements
@@ -91,9 +92,10 @@ def require_placements(x: Any, weight: Any, bias: Any = None) -> None:
         return
     if not placement.is_shard(0):
         raise PlacementError(
-            f"x is {placement!r}{_along(placement)}: PyTorch would send no halo and add up "
-            "nothing; deal out the images with x.redistribute(placements=[Shard(0)]), or the rows "
-            "by hand, with convgrad.distributed.conv2d_rows"
+            f"x is {placement!r}{_along(placement)}: PyTorch would convolve each part as if it "
+            "were whole, and label the result wrongly; deal out the images with "
+            "x.redistribute(placements=[Shard(0)]), or the rows by hand, with "
+            "convgrad.distributed.conv2d_rows"
         )
     images, size = x.shape[0], x.device_mesh.size()
     if images < size:

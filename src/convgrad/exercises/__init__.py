@@ -175,6 +175,15 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+
+Chapter *Many devices: the batch sum is an all-reduce* (``chapter="many_devices"``)
+
+    devices-ring-sent      number    1      6000 weights, five devices: what does each send?
+    devices-halo-rows      grid      1      5×5 kernel, two devices: rows that each borrows
+    devices-mean-of-means  number    2      three images and two, a mean each, averaged
+    devices-no-halo        choice    2      which kernel needs no row of the other device?
+    devices-whole-mean     function  2      write of_the_batch(gradients, counts)
+    devices-bring-home     function  3      write grad_input(parts, starts, H)
 """
 
 from __future__ import annotations
@@ -188,6 +197,7 @@ from . import (
     grouped_weight_gradient,
     im2col,
     input_gradient,
+    many_devices,
     memory_and_speed,
     museum,
     one_product,
@@ -229,6 +239,7 @@ _BANK: dict[str, Exercise] = {
         autograd_function,
         approximate_gradients,
         museum,
+        many_devices,
     )
     for exercise in module.EXERCISES
 }
