@@ -98,9 +98,68 @@ def _row_lines(shards: list[RowShard]) -> list[str]:
     ]
 
 
+# ---- the room for the live widget ----------------------------------------------------------
+
+Box = tuple[float, float]  # width and height
+
+
 def live_height(widget: ShardSum, *, narrow: bool) -> int:
     """About how tall the live widget is when it begins, so that the page keeps still.
 
     The numbers are those of shard_sum.css; a browser test holds the two together.
     """
-    return 700
+    g, P = widget.geometry, widget.devices
+    width = 343 if narrow else 688
+    at_end = widget.step == widget.steps
+    if widget.view == "images":
+        above, stage, bench = 66 + 96 * narrow, 93 + 21 * narrow + 70 * P, 208
+    else:
+        picks = sum(count > 1 for count in (g.N, g.O, g.CG))
+        above = 98 + 32 * picks if narrow else 34 + 32 * (picks > 0)
+        strips = sum(_strip_height(widget, shard, at_end, narrow) for shard in widget.shards)
+        stage, bench = round(34 + strips + 24 * (P - 1)), 160
+    boxes = _bench_boxes(widget, at_end, 26 if narrow else 28)
+    bench = max(bench, round(26 + _in_lines(boxes, width)))
+    return 32 + above + stage + (205 if narrow else 130) + bench + (62 if narrow else 32) + 5
+
+
+def _strip_height(widget: ShardSum, shard: RowShard, at_end: bool, narrow: bool) -> float:
+    """The title and the grids of one device, each with the names of its rows."""
+    row, width = (25, 343) if narrow else (28, 688)
+    across = widget.geometry.W * row
+    boxes = [(91.0 + across, row * len(shard.block) + 27.0)]
+    if at_end and shard.owned:
+        boxes.append((51.0 + across, row * len(shard.owned) + 27.0))
+    return (39 if narrow else 22) + _in_lines(boxes, width)
+
+
+def _bench_boxes(widget: ShardSum, at_end: bool, cell: int) -> list[Box]:
+    """What stands on the bench: maps of the first image, or the numbers that are compared."""
+    g = widget.geometry
+    text = 36.0  # a sign, or how many maps there are, between the gaps of a line
+    if widget.view == "rows":
+        taps = (max(g.KW * cell + 3.0, 70.0), g.KH * cell + 29.0)
+        return [taps, (13.0, 0)] * (widget.devices + 2) if at_end else []
+    if at_end:
+        chunk = min(-(-widget.agreed.size // widget.devices), 48)
+        numbers = (min(chunk, 6) * cell + 3.0, -(-chunk // 6) * cell + 29.0)
+        return [numbers, (13.0, 0), numbers]
+    boxes: list[Box] = []
+    for count, rows, cols in ((g.C, g.H, g.W), (g.O, g.OH, g.OW)):
+        boxes += [(cols * cell + 3.0, rows * cell + 29.0)] * min(count, 2)
+        boxes += [(text, 0)] * (count > 2)
+    return boxes
+
+
+def _in_lines(boxes: list[Box], width: float) -> float:
+    """How tall boxes are that stand in lines like words."""
+    lines: list[list[Box]] = []
+    left = width + 1.0
+    for box in boxes:
+        if left + 14 + box[0] > width:
+            lines.append([])
+            left = -14.0
+        lines[-1].append(box)
+        left += 14 + box[0]
+    gaps = 10 * max(len(lines) - 1, 0)
+    return sum(max(height for _, height in line) for line in lines) + gaps

@@ -2,7 +2,7 @@
 // A few small grids with signs between them: the numbers of what is looked at.
 
 import { indices } from "./conv.js";
-import { fill, h, say } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { Grid } from "./grid.js";
 
 /**
@@ -92,11 +92,7 @@ export function benchOf(label, { refuse, guard, look }) {
       grid.options.onedit = edit && guard(edit);
       grid.label(`${name}${edit ? ": Enter edits a number" : ""}`);
       grid.write(piece.at);
-      if (names) {
-        while (heads.childElementCount > rows) heads.lastChild?.remove();
-        while (heads.childElementCount < rows) heads.append(h("span"));
-        indices(rows).forEach((row) => say(heads.children[row], names(row)));
-      }
+      if (names) fill(heads, ...indices(rows).map((row) => h("span", {}, names(row))));
       for (const [mark, has] of Object.entries(marks)) {
         grid.mark(mark, indices(rows).filter(has).flatMap((row) => indices(cols).map((col) => [row, col])));
       }

@@ -78,7 +78,7 @@ export function imagesStage({ guard, look }) {
     fill(
       field,
       h("span", hidden),
-      ...chunks.map((_, c) => h("span", { ...hidden, class: "cg-heads" }, P < 6 ? `chunk ${c}` : `${c}`)),
+      ...chunks.map((_, c) => h("span", { ...hidden, class: "cg-heads" }, `${P < 6 ? "chunk " : ""}${c}`)),
       ...shards.flatMap(({ device, block }) => [
         h(
           "div",
@@ -130,7 +130,7 @@ export function imagesStage({ guard, look }) {
     // ---- in words, and on the bench
     let words = imageStepWords(g, options, sizes, { move, sends }, verdictOf(options, sizes, scene.equal));
     const [a, b] = spot?.index ?? [];
-    if (spot?.kind === "chunk" && state) words = `chunk ${b} is {result ${chunkWords(g, chunks[b])}}; in that of device ${a} are the parts of ${whoWords(contributors(P, sends, a, b), P)}`;
+    if (spot?.kind === "chunk" && state) words = `chunk ${b} is {result ${chunkWords(g, chunks[b])}}; device ${a} has in it the parts of ${whoWords(contributors(P, sends, a, b), P)}`;
     else if (spot?.kind === "entry") words = entryWords(g, a, own.map((bucket) => bucket[a]));
     if (shown.kind === "image") return { words, pieces: maps(now, shown.index[0]) };
     const [device, c] = shown.index;

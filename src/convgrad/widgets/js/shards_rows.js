@@ -106,7 +106,7 @@ function stripPieces({ shards, messages, parts, sums, outputs: made }, { g, arra
       at: (k, col) => onInput(sums.grad_input, owned[0] + k, col),
     };
     const complete = (done.includes("back") || moves[step] === "compare") && held.rows;
-    return [upstream, part, ...(complete ? [held] : [])];
+    return complete ? [part, held] : [upstream, part];
   }
   /** @type {Piece} */
   const x = {
