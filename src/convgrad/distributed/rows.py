@@ -180,7 +180,7 @@ def with_halo(x: Tensor, geometry: ConvGeometry, group: Group | None = None) -> 
 
 
 class Halo(torch.autograd.Function):
-    """Forward: rows go to their readers. Backward: their gradients come home."""
+    """Forward: rows go to their readers. Backward: gradients come home."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, trade: Trade) -> Tensor:
