@@ -115,12 +115,12 @@ def conv2d_rows(
     tensor([[[[ 6.],
               [14.]]]])
     """
-    mine = rows_of(geometry, group)
-    complaint = _of_shape("weight", weight, geometry.weight_shape)
+    own = rows_of(geometry, group).geometry
+    fits = [_of_rows(x, geometry, group), _of_shape("weight", weight, geometry.weight_shape)]
     if bias is not None:
-        complaint = complaint or _of_shape("bias", bias, geometry.bias_shape)
-    agree(complaint, group)
-    reads, own = with_halo(x, geometry, group), mine.geometry
+        fits.append(_of_shape("bias", bias, geometry.bias_shape))
+    agree(next(filter(None, fits), None), group)
+    reads = _with_halo(x, Trade.of(_dealt(geometry, group), x.device, group))
     weight, bias = shared(weight, bias, group=group)
     return conv2d(
         reads,
@@ -165,14 +165,7 @@ def with_halo(x: Tensor, geometry: ConvGeometry, group: Group | None = None) -> 
               [1., 2.],
               [0., 0.]]]])
     """
-    mine, (rank, size) = rows_of(geometry, group), members(group)
-    rows = slice(mine.owned.start, mine.owned.stop)
-    where = (
-        f"the rows {rows.start} to {rows.stop - 1} of {geometry.H} that belong to rank {rank} of "
-        f"{size}; cut them out with x[:, :, {rows.start}:{rows.stop}]"
-    )
-    shape = geometry.N, geometry.C, len(mine.owned), geometry.W
-    agree(_of_shape("x", x, shape, where), group)
+    agree(_of_rows(x, geometry, group), group)
     return _with_halo(x, Trade.of(_dealt(geometry, group), x.device, group))
 
 
@@ -269,6 +262,15 @@ def _dealt(geometry: ConvGeometry, group: Group | None) -> list[RowShard]:
     require_geometry(geometry)
     _, size = members(group)
     return row_shards(geometry, size, owned=size)
+
+
+def _of_rows(x: Tensor, geometry: ConvGeometry, group: Group | None) -> str | None:
+    owned, (rank, size) = rows_of(geometry, group).owned, members(group)
+    where = (
+        f"the rows {owned.start} to {owned.stop - 1} of {geometry.H} that belong to rank {rank} of "
+        f"{size}; cut them out with x[:, :, {owned.start}:{owned.stop}]"
+    )
+    return _of_shape("x", x, (geometry.N, geometry.C, len(owned), geometry.W), where)
 
 
 def _of_shape(name: str, tensor: Tensor, shape: tuple[int, ...], where: str = "") -> str | None:
