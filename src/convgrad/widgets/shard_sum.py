@@ -180,8 +180,15 @@ class ShardSum(PlayedWidget):
             )
         return shares
 
-    @traitlets.observe("geometry", "view")
-    def _deal_anew(self, change: Any) -> None:
+    @traitlets.observe("geometry")
+    def _follow_geometry(self, change: dict[str, Any]) -> None:
+        # nobody is told of the arrays before the shares fit too, nor the other way round
+        with self.hold_sync(), self.hold_trait_notifications():
+            super()._follow_geometry(change)
+            self._deal_anew()
+
+    @traitlets.observe("view")
+    def _deal_anew(self, change: Any = None) -> None:
         if sum(self.shares) != self.dealt:
             self.deal(min(self.devices if self.devices > 1 else 3, self.dealt, MOST_DEVICES))
 
