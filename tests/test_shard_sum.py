@@ -108,6 +108,10 @@ def test_other_sizes_are_dealt_out_anew(three: ShardSum) -> None:
     assert three.shares == (6, 6), "as many devices as before"
     three.deal(MOST_DEVICES)
     assert sorted(three.shares) == [1, 1, 1, 1, 2, 2, 2, 2]
+    three.view = "rows"
+    three.geometry = ConvGeometry(**{**g.as_dict(), "padding": 2})  # arrays change as well
+    assert sum(three.shares) == three.geometry.OH == three.grad_output.shape[2]
+    three.view = "images"
     three.load(example("C"))
     assert (three.shares, three.step) == ((1, 1), 0)
 

@@ -347,8 +347,8 @@ def average_weights(
     """How much an image of each device counts in the gradient that the devices agree on.
 
     With the sum loss on one device every image counts 1, with the mean loss 1/N.
-    DistributedDataParallel of PyTorch averages: then each image of a sum loss counts 1/P, with
-    P devices, and with a mean loss an image counts less the more images its device has.
+    DistributedDataParallel of PyTorch averages: then each image of a sum loss counts 1/A, with
+    A devices, and with a mean loss an image counts less the more images its device has.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def average_weights(
 
     Returns
     -------
-    ndarray, (P,)
+    ndarray, (A,)
 
     Raises
     ------
@@ -567,19 +567,19 @@ class Send(NamedTuple):
 def ring_steps(devices: int) -> list[list[Send]]:
     """The ring all-reduce: what is sent in each step, at the same time.
 
-    In the first P − 1 steps (reduce-scatter) device r sends chunk r − s, where s counts the
-    steps, and the next device adds it to its own.  Then device r has all of chunk r + 1.  In the
-    other P − 1 steps (all-gather) the complete chunks go round once more.
+    In the first A − 1 steps (reduce-scatter) device a sends chunk a − s, where s counts the
+    steps, and the next device adds it to its own.  Then device a has all of chunk a + 1.  In the
+    other A − 1 steps (all-gather) the complete chunks go round once more.
 
     Parameters
     ----------
     devices : int
-        P; the array of each has P chunks.
+        A; the array of each has A chunks.
 
     Returns
     -------
     list of list of Send
-        2·(P − 1) steps of P sends.
+        2·(A − 1) steps of A sends.
 
     Examples
     --------
@@ -591,12 +591,14 @@ def ring_steps(devices: int) -> list[list[Send]]:
     gather chunk 1: 0 to 1
     gather chunk 0: 1 to 0
     """
-    P = as_integer("the number of devices", devices, least=1)
-    reduce = [[Send("reduce", r, (r + 1) % P, (r - s) % P) for r in range(P)] for s in range(P - 1)]
-    gather = [
-        [Send("gather", r, (r + 1) % P, (r + 1 - s) % P) for r in range(P)] for s in range(P - 1)
-    ]
-    return reduce + gather
+    A = as_integer("the number of devices", devices, least=1)
+    ring = [(a, (a + 1) % A) for a in range(A)]
+    steps = []
+    for s in range(A - 1):
+        steps.append([Send("reduce", a, to, (a - s) % A) for a, to in ring])
+    for s in range(A - 1):
+        steps.append([Send("gather", a, to, (a + 1 - s) % A) for a, to in ring])
+    return steps
 
 
 def ring_states(arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
@@ -610,7 +612,7 @@ def ring_states(arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     Returns
     -------
     list of list of ndarray
-        ``states[s][r]`` is what device r holds after s steps, flat; in the last every device
+        ``states[s][a]`` is what device a holds after s steps, flat; in the last every device
         holds the sum.
 
     Examples
@@ -621,11 +623,11 @@ def ring_states(arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     [ 1 22] [11 20]
     [11 22] [11 22]
     """
-    P = len(arrays)
+    A = len(arrays)
     state = [np.array(array).ravel() for array in arrays]
-    chunks = [slice(each.start, each.stop) for each in deal(state[0].size, P)]
+    chunks = [slice(each.start, each.stop) for each in deal(state[0].size, A)]
     states = [state]
-    for step in ring_steps(P):
+    for step in ring_steps(A):
         before, state = state, [array.copy() for array in state]
         for send in step:  # all at once: each sends what it had before the step
             chunk = chunks[send.chunk]
@@ -640,7 +642,7 @@ def ring_states(arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
 def numbers_sent(size: int, devices: int) -> list[int]:
     """How many numbers each device sends in a ring all-reduce of ``size`` numbers.
 
-    With P devices and even chunks 2·(P − 1)/P of the array, however many devices there are:
+    With A devices and even chunks 2·(A − 1)/A of the array, however many devices there are:
     less than twice the array.
 
     Parameters

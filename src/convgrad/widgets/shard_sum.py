@@ -91,7 +91,7 @@ class ShardSum(PlayedWidget):
     -----
     Everything is a trait: an edit in the browser arrives here, an assignment here is drawn there.
     ``shares`` holds how much each device gets; ``loss`` and ``combine`` say something about
-    images only.  The numbers are those of :mod:`convgrad.shards`.
+    images only.  The numbers are those of :func:`convgrad.shards.part_of`.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class ShardSum(PlayedWidget):
 
     @property
     def dealt(self) -> int:
-        """How much there is to deal out: images of the batch, or rows of the output."""
+        """How many images of the batch, or rows of the output, there are to deal out."""
         return _count(self.geometry, self.view)
 
     def deal(self, devices: int | Sequence[int]) -> None:
@@ -180,8 +180,15 @@ class ShardSum(PlayedWidget):
             )
         return shares
 
-    @traitlets.observe("geometry", "view")
-    def _deal_anew(self, change: Any) -> None:
+    @traitlets.observe("geometry")
+    def _follow_geometry(self, change: dict[str, Any]) -> None:
+        # nobody is told of the arrays before the shares fit too, nor the other way round
+        with self.hold_sync(), self.hold_trait_notifications():
+            super()._follow_geometry(change)
+            self._deal_anew()
+
+    @traitlets.observe("view")
+    def _deal_anew(self, change: Any = None) -> None:
         if sum(self.shares) != self.dealt:
             self.deal(min(self.devices if self.devices > 1 else 3, self.dealt, MOST_DEVICES))
 
@@ -189,7 +196,7 @@ class ShardSum(PlayedWidget):
 
     @property
     def shards(self) -> list[Any]:
-        """What each device has: :class:`~convgrad.shards.ImageShard` or RowShard."""
+        """What each device has, an ``ImageShard`` or a ``RowShard`` for each."""
         deal = model.image_shards if self.view == "images" else model.row_shards
         return list(deal(self.geometry, self.shares))
 
@@ -200,7 +207,7 @@ class ShardSum(PlayedWidget):
 
     @property
     def buckets(self) -> list[np.ndarray]:
-        """What each device brings to the ring: its grad_weight and grad_bias, flat."""
+        """The grad_weight and grad_bias that each device brings to the ring, flat."""
         flat = [np.concatenate([p.grad_weight.ravel(), p.grad_bias]) for p in self.parts]
         if self.view == "rows" or self.loss == "sum":
             return flat
@@ -213,13 +220,13 @@ class ShardSum(PlayedWidget):
 
     @property
     def agreed(self) -> np.ndarray:
-        """What every device holds in the end: grad_weight and grad_bias, flat."""
+        """The grad_weight and grad_bias that every device holds in the end, flat."""
         total = self.ring[-1][0]
         return total / self.devices if self._averages else total
 
     @property
     def whole(self) -> np.ndarray:
-        """What one device computes that has everything: grad_weight and grad_bias, flat."""
+        """The grad_weight and grad_bias of one device that has everything, flat."""
         g = self.geometry
         grad_weight = windows.grad_weight(self.grad_output, self.x, g)
         grad_bias = windows.grad_bias(self.grad_output, g)

@@ -93,6 +93,12 @@ class ShardView extends OperandsView {
     return 0;
   }
 
+  /** Shares that no longer fit are dealt anew, here as in Python. @param {Record<string, any>} values */
+  settle(values) {
+    const { geometry, options } = this.state;
+    super.settle({ ...values, shares: sizesOf(geometry, options, mostOf(this.model)).join("-") });
+  }
+
   forget() {
     this.#looks = {};
   }
