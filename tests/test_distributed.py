@@ -22,6 +22,8 @@ if not dist.is_available():
 from convgrad import ConvGeometry, distributed  # noqa: E402
 from convgrad.distributed import __main__ as script  # noqa: E402
 from convgrad.distributed import against  # noqa: E402
+from convgrad.geometry import PADDING_MODES  # noqa: E402
+from convgrad.shards import halo_messages, row_shards  # noqa: E402
 
 pytestmark = pytest.mark.oracle
 
@@ -132,7 +134,7 @@ def test_alone_it_is_a_world_of_one(capsys):
     with distributed.joined() as device:
         assert script.report(device) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "1 processes, gloo, on cpu"
+    assert said[0] == "1 process, gloo, on cpu"
     assert len(said) == len(against.CHECKS) + 2
     assert not dist.is_initialized(), "it left"
 
@@ -152,6 +154,29 @@ def test_what_is_wrong_is_printed_and_is_the_exit_status(capsys, monkeypatch):
         "WRONG  three  rank 0: ZeroDivisionError: no numbers left",
         "0 of 2 as in one process",
     ]
+
+
+@pytest.mark.parametrize("words", ["0", "-1", "two"])
+def test_no_processes_at_all_are_refused(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        script.main([words])
+    assert stop.value.code == 2
+    assert "processes" in capsys.readouterr().err
+
+
+def test_what_is_drawn_for_the_checks_is_not_easy():
+    """Rows from afar and none at all, every border, groups, leftovers; parts without images."""
+    here = against.Here(1, 4, torch.device("cpu"))
+    drawn = [whole.geometry for whole in against._tall(here, 24)]
+    shards = [row_shards(geometry, 4, owned=4) for geometry in drawn]
+    away = [abs(each.sender - each.receiver) for some in shards for each in halo_messages(some)]
+    assert sum(distance > 1 for distance in away) >= 5
+    assert any(not halo_messages(some) for some in shards)
+    assert {geometry.padding_mode for geometry in drawn} == {*PADDING_MODES}
+    assert sum(1 < geometry.groups < geometry.C for geometry in drawn) >= 6
+    assert sum(geometry.leftover[0] > 0 for geometry in drawn) >= 4
+    images = [(whole.geometry.N, part.N) for whole, _, part in against._batches(here)]
+    assert any(mine == 0 for _, mine in images) and any(N % 4 for N, _ in images)
 
 
 def test_a_group_that_exists_is_used_and_kept():

@@ -29,15 +29,20 @@ __all__ = ["main", "report"]
 
 def main(arguments: list[str] | None = None) -> int:
     """Start the processes, or be one of them; the exit status is 1 when a check does not hold."""
-    parser = argparse.ArgumentParser(prog="convgrad.distributed", description=__doc__)
-    parser.add_argument("processes", type=int, nargs="?", default=2, help="how many to start here")
+    words = "Hold the gradients that several processes find together against those of one."
+    parser = argparse.ArgumentParser(prog="python -m convgrad.distributed", description=words)
+    parser.add_argument(
+        "processes", type=int, nargs="?", default=2, help="how many to start here; default 2"
+    )
     chosen = parser.parse_args(arguments)
+    if chosen.processes < 1:
+        parser.error(f"processes is {chosen.processes}: needed is at least 1")
     if "RANK" in os.environ:  # torchrun has started us
         with joined() as device:
             return report(device)
-    words = ["--standalone", f"--nproc-per-node={chosen.processes}", "-m", "convgrad.distributed"]
+    here = ["--standalone", f"--nproc-per-node={chosen.processes}"]
     try:
-        torchrun(words)
+        torchrun([*here, "-m", "convgrad.distributed"])
     except ChildFailedError:  # what failed is printed already
         return 1
     return 0
@@ -47,7 +52,7 @@ def report(device: torch.device) -> int:
     """Run the checks; the process of rank 0 prints.  The exit status is the same on all."""
     rank, size = members(None)
     say = print if rank == 0 else _nothing
-    say(f"{size} processes, {dist.get_backend()}, on {device.type}")
+    say(f"{size} process{'es' * (size > 1)}, {dist.get_backend()}, on {device.type}")
     held = []
     for outcome in hold(device):
         held.append(outcome.held)
