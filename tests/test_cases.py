@@ -25,6 +25,7 @@ from convgrad import (
 )
 from convgrad.im2col import column_numbers, fold, unfold
 from convgrad.mutants import MUTANTS
+from convgrad.shards import RowShard, row_shards
 
 CASES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "cases" / "conv_cases.json").read_text(encoding="utf-8")
@@ -207,7 +208,7 @@ def test_the_impossible_is_refused_in_words(case):
 
 
 def test_no_case_is_left_out():
-    assert len(CASES) == 48
+    assert len(CASES) == 50
     assert all({"expect", "symptom", "source"} <= case.keys() for case in CASES)
     checks = {case["check"] for case in CASES if "check" in case}
     assert checks == {name.removeprefix("test_check_") for name in globals() if "_check_" in name}
@@ -541,6 +542,47 @@ def test_check_first_window():
         if max(int((h - g.KH) / g.stride[0]) + 1, 0) != reads[0]:
             missed.append(h)  # the mistake
     assert missed == [2]
+
+
+@every_implementation
+def test_check_means(name):
+    given = the_case("means")
+    whole = given.solve(name, grad_output=given.grad_output / 4)["grad_weight"]
+    grads = [
+        given.solve(name, x=x, grad_output=g / len(g))["grad_weight"]
+        for x, g in zip(
+            *(np.split(each, [1, 2]) for each in (given.x, given.grad_output)), strict=True
+        )
+    ]
+    assert_array_equal(np.tensordot([1 / 4, 1 / 4, 2 / 4], grads, 1), whole)
+    assert_array_equal(np.mean(grads, axis=0), np.full_like(whole, 3))  # the mistake: not 15/4
+
+
+@every_implementation
+def test_check_strips(name):
+    given = the_case("strips")
+    whole = given.solve(name)
+    strips = row_shards(given.geometry, 2)
+    blocks = [given.solve(name, **taken(given, strip)) for strip in strips]
+    shape = given.geometry.x_shape
+    home = [
+        strip.put_back(block["grad_input"], shape)
+        for strip, block in zip(strips, blocks, strict=True)
+    ]
+    assert_array_equal(sum(home), whole["grad_input"])
+    assert_array_equal(sum(block["grad_weight"] for block in blocks), whole["grad_weight"])
+    for block in blocks:  # the mistakes: one strip's share alone, and the halo kept
+        assert not np.array_equal(block["grad_weight"], whole["grad_weight"])
+    for strip, grad in zip(strips, home, strict=True):
+        own = slice(strip.owned.start, strip.owned.stop)
+        assert not np.array_equal(grad[:, :, own], whole["grad_input"][:, :, own])
+
+
+def taken(given: Case, strip: RowShard) -> dict[str, np.ndarray]:
+    return {
+        "x": strip.take_input(given.x),
+        "grad_output": strip.take_output(given.grad_output),
+    }
 
 
 def test_check_im2col_size():

@@ -57,6 +57,7 @@ KNOWS: dict[str, set[str]] = {
     "rounding": {"implicit", "schedule"},
     "roofline": {"geometry", "padding", "windows", "costs", "implicit", "schedule"},
     "layers": {"geometry"},
+    "shards": {"geometry", "parallel", "windows"},
     "examples": CORE,
     "scene": set(),
     "updates": set(),
@@ -71,6 +72,7 @@ NUMPY_LAYER = set(KNOWS) - {"__init__"}
 KNOWS["kernels"] = {"extras", "geometry", "padding", "schedule"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
 KNOWS["bench"] = {"api", "extras", "layers", *CORE}
+KNOWS["distributed"] = {"autograd", "checks", "extras", "geometry", "shards"}
 KNOWS["cli"] = NUMPY_LAYER | {"bench"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
@@ -82,6 +84,7 @@ LIBRARIES: dict[str, set[str]] = {
     "parallel": {"threadpoolctl"},
     "kernels": {"torch", "triton"},
     "autograd": {"torch"},
+    "distributed": {"torch"},
     "bench": {"torch"},
     "cli": {"torch"},
     "exercises": {"torch"},
@@ -256,7 +259,7 @@ def test_importing_the_package_imports_no_optional_library():
     assert result.stdout.strip() == "[]", result.stderr
 
 
-@pytest.mark.parametrize("part", ["autograd", "kernels"])
+@pytest.mark.parametrize("part", ["autograd", "distributed", "kernels"])
 def test_triton_waits_until_a_kernel_is_wanted(part):
     pytest.importorskip("torch")
     result = run_python(f"import convgrad.{part}, sys; print('triton' in sys.modules)")

@@ -60,6 +60,7 @@ INNER = {
     "convgrad.scene": "photograph",
     "convgrad.second": "to_grad_output to_weight to_x",
     "convgrad.transpose": "cut uncut",
+    "convgrad.shards": "Shard",
     "convgrad.turned": "is_convolution search turned",
     "convgrad.windows": "products reach scatter split_groups window_numbers",
 }

@@ -291,6 +291,25 @@ def test_blocks_copy_the_lines_that_they_show(node: Any) -> None:
     assert wrong > 5, "leaving the transpose out has to matter"
 
 
+def test_devices_copy_their_parts_and_the_sum(node: Any) -> None:
+    widgets = pytest.importorskip("convgrad.widgets")
+    rng = np.random.default_rng(7)
+    ways = itertools.product(("images", "rows"), ("sum", "mean"), ("sum", "average"))
+    made = [
+        widgets.ShardSum(*arrays_of(g, rng), view=view, loss=loss, combine=combine, **conv_of(g))
+        for (view, loss, combine), g in itertools.product(ways, of_size(12))
+    ]
+    for shards, program in zip(made, of_widgets(node, made), strict=True):
+        names, printed = execute(program)
+        right = shards.agreed[: shards.weight.size].reshape(shards.weight.shape)
+        got = names["grad_weight"]
+        np.testing.assert_allclose(got.numpy(), right, rtol=1e-12, atol=1e-12, err_msg=program)
+        if shards.view == "rows" or shards.loss == "sum":
+            np.testing.assert_array_equal(got.numpy(), right)  # whole numbers, or their thirds
+        assert len(names["parts"]) == shards.devices
+        assert printed == f"{got}\n", program
+
+
 def test_gradient_views_copy_the_view_that_is_shown(node: Any) -> None:
     widgets = pytest.importorskip("convgrad.widgets")
     rng = np.random.default_rng(5)

@@ -28,6 +28,7 @@ const ENTRIES = [
   "gradient_views",
   "roofline",
   "thread_grid",
+  "shard_sum",
   "tools",
   "loader",
 ];

@@ -356,7 +356,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         library="PyTorch",
         reports=("pytorch191926",),
         case="two-halves-of-the-width",
-        chapter="part2/bias_and_checks",
+        chapter="part6/many_devices",
         catcher="one_process",
     ),
     Exhibit(
@@ -367,7 +367,7 @@ EXHIBITS: tuple[Exhibit, ...] = (
         library="PyTorch, fairseq, SparseML",
         reports=("pytorch42471", "fairseq494", "sparseml135"),
         case="batch-on-two-devices",
-        chapter="part2/bias_and_checks",
+        chapter="part6/many_devices",
         catcher="one_process",
     ),
 )

@@ -85,6 +85,7 @@ KINDS = {
     "GroupBlocks": lambda: widgets.GroupBlocks(example("D")),
     "Predict": lambda: Predict("What is $2 + 3$?", 5),
     "Roofline": lambda: widgets.Roofline(example("F")),
+    "ShardSum": lambda: widgets.ShardSum(example("D")),
     "SlidingWindow": lambda: widgets.SlidingWindow(example("B")),
     "ThreadGrid": lambda: widgets.ThreadGrid(example("B")),
     "UnfoldMatrix": lambda: widgets.UnfoldMatrix(example("B")),

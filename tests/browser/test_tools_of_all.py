@@ -16,6 +16,7 @@ WIDGETS = {
     "GeometryExplorer": ".cg-explorer",
     "UnfoldMatrix": ".cg-unfold",
     "GroupBlocks": ".cg-groups",
+    "ShardSum": ".cg-shards",
     "SlidingWindow": ".cg-sliding",
     "ThreadGrid": ".cg-threads",
 }

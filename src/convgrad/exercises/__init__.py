@@ -217,6 +217,15 @@ Chapter *Where the time goes: tiles, waves, roofline, precision* (``chapter="whe
     time-write-waves       function  2      write handed_out(...): tiles, programs, waves
     time-which-gains       choice    3      which of four layers gains all of float16?
     time-write-digits      function  3      write rounded(x, count): so many binary digits
+
+Chapter *Many devices: the batch sum is an all-reduce* (``chapter="many_devices"``)
+
+    devices-ring-sent      number    1      6000 weights, five devices: what does each send?
+    devices-halo-rows      grid      1      5×5 kernel, two devices: rows that each borrows
+    devices-mean-of-means  number    2      three images and two, a mean each, averaged
+    devices-no-halo        choice    2      which kernel needs no row of the other device?
+    devices-whole-mean     function  2      write of_the_batch(gradients, counts)
+    devices-bring-home     function  3      write grad_input(parts, starts, H)
 """
 
 from __future__ import annotations
@@ -231,6 +240,7 @@ from . import (
     im2col,
     implicit_gemm,
     input_gradient,
+    many_devices,
     memory_and_speed,
     museum,
     one_product,
@@ -279,6 +289,7 @@ _BANK: dict[str, Exercise] = {
         implicit_gemm,
         split_k,
         where_time_goes,
+        many_devices,
     )
     for exercise in module.EXERCISES
 }

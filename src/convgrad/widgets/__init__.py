@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .group_blocks import GroupBlocks
     from .predict import Predict
     from .roofline import Roofline
+    from .shard_sum import ShardSum
     from .sliding_window import SlidingWindow
     from .standalone import save_html
     from .thread_grid import ThreadGrid
@@ -31,6 +32,7 @@ __all__ = [
     "GroupBlocks",
     "Predict",
     "Roofline",
+    "ShardSum",
     "SlidingWindow",
     "ThreadGrid",
     "UnfoldMatrix",
@@ -45,6 +47,7 @@ _HOMES = {
     "GroupBlocks": "group_blocks",
     "Predict": "predict",
     "Roofline": "roofline",
+    "ShardSum": "shard_sum",
     "SlidingWindow": "sliding_window",
     "ThreadGrid": "thread_grid",
     "UnfoldMatrix": "unfold_matrix",

@@ -396,30 +396,38 @@ export function accumulate(list, operands, to = list.length, from = 0) {
 }
 
 /**
+ * Every product of the convolution by the places of its three numbers, flat, output by output: `x`
+ * (−1 on zero padding), `w`, and `y`, where g stands too.
+ * @param {Geometry} g @param {(x: number, w: number, y: number) => void} visit
+ */
+export function products(g, visit) {
+  const { rows, cols } = readMaps(g);
+  let y = 0;
+  for (let n = 0; n < g.N; n++)
+    for (let o = 0; o < g.O; o++)
+      for (let p = 0; p < g.OH; p++)
+        for (let q = 0; q < g.OW; q++, y++) {
+          let w = o * g.CG * g.KH * g.KW;
+          for (let c = 0; c < g.CG; c++) {
+            const plane = (n * g.C + channelOf(g, o, c)) * g.H;
+            for (const row of rows[p])
+              for (const col of cols[q]) visit(row < 0 || col < 0 ? -1 : (plane + row) * g.W + col, w++, y);
+          }
+        }
+}
+
+/**
  * The output of the convolution, flat in the shape (N, O, OH, OW).
  * @param {Geometry} g @param {Pick<Operands, "x" | "weight">} operands @param {ArrayLike<number>} [bias]
  */
 export function forward(g, { x, weight }, bias) {
-  const { rows, cols } = readMaps(g);
-  const y = new Float64Array(g.N * g.O * g.OH * g.OW);
-  let at = 0;
-  for (let n = 0; n < g.N; n++)
-    for (let o = 0; o < g.O; o++)
-      for (let p = 0; p < g.OH; p++)
-        for (let q = 0; q < g.OW; q++) {
-          let sum = bias ? bias[o] : 0;
-          let tap = o * g.CG * g.KH * g.KW;
-          for (let c = 0; c < g.CG; c++) {
-            const plane = (n * g.C + channelOf(g, o, c)) * g.H;
-            for (const row of rows[p])
-              for (const col of cols[q]) {
-                const w = weight.data[tap++];
-                if (row >= 0 && col >= 0) sum += w * x.data[(plane + row) * g.W + col];
-              }
-          }
-          y[at++] = sum;
-        }
-  return y;
+  const plane = g.OH * g.OW;
+  const output = new Float64Array(g.N * g.O * plane);
+  if (bias) output.forEach((_, k) => (output[k] = bias[Math.floor(k / plane) % g.O]));
+  products(g, (at, w, y) => {
+    if (at >= 0) output[y] += weight.data[w] * x.data[at];
+  });
+  return output;
 }
 
 /** The three gradients, flat. @param {Geometry} g @param {Operands} operands */

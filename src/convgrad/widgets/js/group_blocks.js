@@ -3,10 +3,10 @@
 // weight gradient that exist.
 
 import { at, geometryOf, groupOf, indices } from "./conv.js";
+import { benchOf } from "./bench.js";
 import { blockWords, codeOf, isRight, mapName, meetWords, misplaced, moveWords, zeroWords } from "./blocks_words.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
 import { EDITED, KEPT, OperandsView } from "./operands_view.js";
-import { Grid } from "./grid.js";
 import { blockOf, groupAt, meet, movesOf, share, standsAt, tablesOf } from "./grouped.js";
 import { inked } from "./inked.js";
 import { widget } from "./view.js";
@@ -19,14 +19,9 @@ import { groupLetter, subscript } from "./words.js";
 /** @typedef {import("./grouped.js").Table} Table */
 /** Of which array a map is; zeros are the blocks that do not exist. @typedef {"x" | "g" | "result" | "zero"} Kind */
 /** @typedef {{kind: Kind, index: number[]}} Spot */
-/** A grid of the bench: palette key, name, numbers, how to edit them. @typedef {{key: string, name: string, rows: number, cols: number, at: (row: number, col: number) => number, edit?: (row: number, col: number, value: number) => void}} Piece */
+/** @typedef {import("./bench.js").Piece} Piece */
 
 const KEYS = { x: "x", g: "grad_output", result: "result" };
-/** @type {import("./grid.js").Border} */
-const NO_BORDER = [
-  [0, 0],
-  [0, 0],
-];
 /** @type {Record<string, Place>} */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -37,9 +32,7 @@ class BlocksView extends OperandsView {
   #tiles = new Map();
   /** @type {Record<string, {el: HTMLElement, title: HTMLElement, field: HTMLElement}>} */
   #tables = {};
-  /** @type {Grid[]} */
-  #grids = [];
-  #bench = h("div", { class: "cg-bench", role: "group", "aria-label": "numbers of the map that is looked at" });
+  #bench = benchOf("numbers of the map that is looked at", { refuse: (sentence) => this.complain(sentence), guard: (edit) => this.guard(edit) });
   #code = h("pre", { class: "cg-code", tabindex: 0, role: "group", "aria-label": "the same in PyTorch" });
   #transpose = this.#tick("transpose", "with the transpose");
   #each = this.#tick("per_image", "leave the sum out: a gradient for each image");
@@ -56,7 +49,7 @@ class BlocksView extends OperandsView {
       unit: "steps",
       above: [this.#transpose.label, this.#each.label],
       stage: ["maps", h("div", { class: "cg-tables" }, ...Object.values(this.#tables).map((each) => each.el))],
-      below: [this.#bench, this.#code],
+      below: [this.#bench.el, this.#code],
       keys: [
         ["arrows among maps", "from map to map"],
         ["Enter", "edit a number of x or g below the maps"],
@@ -156,7 +149,7 @@ class BlocksView extends OperandsView {
     }
     const says = look ? this.#spelled(g, options, spot, summed) : moveWords(g, options, now, this.#mistake(g, options, done));
     fill(this.ui.spelled, ...tinted(inked(says)));
-    this.#drawBench(this.#pieces(g, arrays, options, spot, summed, done));
+    this.#bench.draw(this.#pieces(g, arrays, options, spot, summed, done));
     fill(this.#code, ...codeOf(g, options).map(({ text, moves: of }) => h("span", { class: of.includes(now.move) ? "cg-now" : undefined }, text, "\n")));
   }
 
@@ -348,33 +341,6 @@ class BlocksView extends OperandsView {
     const { cols, data } = meet(g, arrays, from, [n, o]);
     const made = cropped ? taps(block, share(g, arrays, transpose, c, n, o)) : taps(`share of ${block}`, data, cols);
     return [map("x", from), "⋆", map("grad_output", [n, o]), "=", made];
-  }
-
-  /** @param {(Piece | string)[]} pieces */
-  #drawBench(pieces) {
-    const wanted = pieces.map((piece) => (typeof piece === "string" ? piece : piece.key)).join("|");
-    if (this.#bench.dataset.kind !== wanted) {
-      this.#bench.dataset.kind = wanted;
-      this.#grids = [];
-      fill(
-        this.#bench,
-        ...pieces.map((piece) => {
-          if (typeof piece === "string") return h("span", { class: "cg-sign" }, piece);
-          const grid = new Grid({ onrefuse: (sentence) => this.complain(sentence) });
-          this.#grids.push(grid);
-          return h("div", { class: `cg-panel cg-of-${piece.key}` }, h("div", { class: "cg-title" }), grid.el);
-        }),
-      );
-    }
-    const panels = this.#bench.querySelectorAll(".cg-title");
-    pieces.filter((piece) => typeof piece !== "string").forEach((piece, k) => {
-      const grid = this.#grids[k];
-      fill(panels[k], h("b", { class: `cg-ink-${piece.key}` }, piece.name));
-      grid.shape(piece.rows, piece.cols, NO_BORDER);
-      grid.options.onedit = piece.edit && this.guard(piece.edit);
-      grid.label(`${piece.name}${piece.edit ? ": Enter edits a number" : ""}`);
-      grid.write(piece.at);
-    });
   }
 }
 

@@ -6,6 +6,7 @@
 
 import { BrokenLink, differences, fragmentOf, partsOf, stateOf } from "./address.js";
 import { GeometryError, geometryOf, refit, shapes } from "./conv.js";
+import { dealing, picking } from "./dealing.js";
 import { attribute, drawing, h, say } from "./dom.js";
 import { History } from "./history.js";
 import { KnobForm, copySpec } from "./knobs.js";
@@ -13,7 +14,7 @@ import { small } from "./limits.js";
 import { asTables } from "./tables.js";
 import * as torch from "./torch_code.js";
 
-export { KnobForm };
+export { KnobForm, dealing, picking };
 
 /** @typedef {import("./equip.js").Abilities} Abilities */
 /** @typedef {import("./equip.js").Context} Context */

@@ -109,6 +109,39 @@ export function columnsCode(get) {
 }
 
 /**
+ * The weight gradient from the parts of several devices, in one process.
+ * @param {Spec} g @param {Tensor} x @param {Tensor} upstream
+ * @param {{view: string, loss: string, combine: string}} options @param {number[]} sizes  of the devices
+ */
+export function shardsCode(g, x, upstream, { view, loss, combine }, sizes) {
+  const shape = tuple([g.O, g.C / g.groups, g.KH, g.KW]);
+  const groups = g.groups > 1 ? [`groups=${g.groups}`] : [];
+  const images = view === "images";
+  const { source, lines, words } = windows(images ? g : { ...g, padding: [[0, 0], [0, 0]] });
+  const total = images && combine === "average" ? `sum(parts) / ${sizes.length}` : "sum(parts)";
+  const [[top, bottom], [left, right]] = g.padding;
+  const mode = g.padding_mode === "zeros" ? "" : `, mode="${g.padding_mode}"`;
+  let stop = 0;
+  const rows = sizes.map((size) => {
+    const first = stop;
+    stop += size;
+    return tuple([first, stop, g.stride[0] * first, g.stride[0] * (stop - 1) + g.dilation[0] * (g.KH - 1) + 1]);
+  });
+  const call = (/** @type {string} */ input, /** @type {string} */ grad) => `    torch.nn.grad.conv2d_weight(${[input, shape, grad, ...words, ...groups].join(", ")})`;
+  const parts = images
+    ? [call("xs", loss === "mean" ? "gs / len(gs)" : "gs"), `    for xs, gs in zip(${source}.split([${sizes}]), g.split([${sizes}]))`]
+    : [call("padded[:, :, top:bottom]", "g[:, :, first:last]"), `    for first, last, top, bottom in [${rows.join(", ")}]`];
+  return script({ x, g: upstream }, [
+    ...(images ? lines : [`padded = F.pad(x, ${tuple([left, right, top, bottom])}${mode})`]),
+    `parts = [  # of ${sizes.length} devices`,
+    ...parts,
+    "]",
+    `grad_weight = ${total}  # what an all-reduce leaves on every device`,
+    "print(grad_weight)",
+  ]);
+}
+
+/**
  * A program that computes the same numbers.
  * @param {object} what
  * @param {Spec} what.geometry
