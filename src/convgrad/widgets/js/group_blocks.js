@@ -154,11 +154,12 @@ class BlocksView extends OperandsView {
     const meets = this.#meeting(spot, Boolean(look), now, summed);
     this.#transpose.box.checked = options.transpose;
     this.#each.box.checked = options.per_image;
+    const held = document.activeElement; // before a table is hidden
     const seen = new Set();
     for (const [kind, table] of Object.entries(tables)) this.#arrange(/** @type {Kind} */ (kind), table, g, options, summed, done, spot, seen, meets);
     for (const [key, tile] of this.#tiles) {
       // a map that goes away, or under another, hands the focus to what plays on
-      if (tile === document.activeElement && (!seen.has(key) || tile.matches(".cg-below"))) this.ui.stage.focus();
+      if (tile === held && (!seen.has(key) || tile.matches(".cg-below"))) this.ui.stage.focus();
       if (seen.has(key)) continue;
       tile.remove();
       this.#tiles.delete(key);
