@@ -148,7 +148,9 @@ def test_the_border_of_the_sliding_window_is_reached(opened):
     step = window.root.locator("output.cg-count").inner_text()
     window.press("ArrowUp", "ArrowRight", "ArrowDown")
     expect(window.at("^x:", 0, 0)).to_be_focused()
-    assert window.root.locator("output.cg-count").inner_text() == step, "the same keys step elsewhere"
+    assert window.root.locator("output.cg-count").inner_text() == step, (
+        "the same keys step elsewhere"
+    )
 
 
 def test_the_border_of_a_picture_is_reached(opened):
@@ -177,7 +179,10 @@ def test_the_numbers_of_any_map_are_edited_without_a_mouse(opened):
 
 
 def test_tables_are_moved_by_keys_and_the_widget_stands_still(opened):
-    for widget in (opened(UnfoldMatrix(example("D"), step=3)), opened(BreakTheGradient(example("D")))):
+    for widget in (
+        opened(UnfoldMatrix(example("D"), step=3)),
+        opened(BreakTheGradient(example("D"))),
+    ):
         before = widget.root.locator(".cg-stage").inner_text()
         widget.root.locator("details.cg-as-tables > summary").focus()
         widget.press("Enter", "Tab")
@@ -242,4 +247,3 @@ def test_the_clock_does_not_talk(opened):
     for widget in (opened(ContributionPlayer(example("B"))), opened(SlidingWindow.photograph())):
         for output in widget.root.locator("output").all():
             expect(output).to_have_attribute("aria-live", "off")
-

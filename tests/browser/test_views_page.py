@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 
 import numpy as np
@@ -415,6 +417,18 @@ def test_a_view_travels_in_a_link_and_as_pytorch_code(views, visit):
     assert "for k in range(3):  # each image alone" in program
     views.see(SEARCH)
     assert "# stride and dilation have changed places" in views.copied("copy as PyTorch code")
+    # what is printed is what stands there: one kernel's share, and not all of grad_input
+    views.see(SCATTER)
+    views.pick("image", "1")
+    views.pick("kernel", "B 4")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        pytest.importorskip("torch")
+        exec(views.copied("copy as PyTorch code"), {})
+    first = printed.getvalue().partition("\n\n")[0].partition("], dtype")[0]
+    numbers = re.findall(r"-?\d+", first)
+    shown = views.numbers("kept")
+    assert [float(number) for number in numbers[: shown.size]] == shown.ravel().tolist()
 
 
 # ---- for everybody ---------------------------------------------------------------------------
