@@ -329,6 +329,11 @@ def test_gradient_views_copy_the_view_that_is_shown(node: Any) -> None:
         names, printed = execute(program)
         if views.view == "scatter-gather":
             right, got = views.grad_input, names["x"].grad
+            # and what stands in the grids: the share of the one kernel
+            share = views.kernel_shares[views.kernel]
+            np.testing.assert_array_equal(names["share"].numpy(), share, err_msg=program)
+            shown = names["share"][views.image, views.geometry.channel(views.kernel, views.channel)]
+            assert printed.startswith(f"{shown}\n"), program
         elif views.view == "convolution":
             right = views.image_shares[views.image, views.kernel, views.channel]
             got = names["share"][0, 0]

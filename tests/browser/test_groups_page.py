@@ -181,9 +181,13 @@ def test_the_sum_left_out_gives_a_gradient_for_each_image(tab, blocks):
     blocks.button("to the end").click()
     expect(blocks.words).to_contain_text("every image has a gradient of its own")
     for n, o, c in [(0, 1, 0), (2, 3, 1)]:
-        blocks.tile("grad_weight", n * 6 + o, c).hover()
+        blocks.tile("grad_weights", n * 6 + o, c).hover()
         assert np.array_equal(blocks.numbers(), shares[n, o, c])
     expect(blocks.root.locator(".cg-code")).to_contain_text("grad_weights = ")
+    # without the transpose the number that it should be is −9, set like all numbers
+    blocks.root.get_by_role("checkbox", name="with the transpose").uncheck()
+    blocks.button("to the end").click()
+    expect(blocks.words).to_contain_text("grad_weights[1,0,0,0,0] is 8 and should be −9")
     tab.assert_clean()
 
 

@@ -415,6 +415,12 @@ def test_a_view_travels_in_a_link_and_as_pytorch_code(views, visit):
     assert "for k in range(3):  # each image alone" in program
     views.see(SEARCH)
     assert "# stride and dilation have changed places" in views.copied("copy as PyTorch code")
+    # what is printed is what stands there: one kernel's share, and not all of grad_input
+    views.see(SCATTER)
+    views.pick("image", "1")
+    views.pick("kernel", "B 4")
+    program = views.copied("copy as PyTorch code")
+    assert "print(share[1, 2])  # kernel 4's share of grad_input[1, 2]" in program
 
 
 # ---- for everybody ---------------------------------------------------------------------------

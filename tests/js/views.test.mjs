@@ -113,7 +113,7 @@ describe("in words", () => {
     const padded = geometry({ ...D, padding: [[1, 1], [1, 1]] });
     const more = { ...arrays, grad_output: counted([3, 6, padded.OH, padded.OW]) };
     assert.match(plain(throwWords(padded, more, slices, [0, 0])), /from row −1, column −1 on; 4 of 6 products are lost on padding$/);
-    assert.equal(plain(collectWords(g, arrays, slices, [0, 0], 5005)), "grad_input[1,3,0,0] collects 1 product: 55·91 = 5005");
+    assert.equal(plain(collectWords(g, arrays, slices, [0, 0], 5005)), "kernel 4’s share of grad_input[1,3,0,0] collects 1 product: 55·91 = 5005");
     const left = geometry(C);
     const few = { x: counted([2, 1, 6, 7]), weight: counted([1, 1, 3, 3]), grad_output: counted([2, 1, 2, 3]) };
     assert.match(plain(collectWords(left, few, { n: 0, o: 0, c: 0 }, [5, 0], 0)), /collects 0 products: 0: no window reads this cell/);

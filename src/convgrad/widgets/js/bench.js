@@ -98,5 +98,10 @@ export function benchOf(label, { refuse, guard, look }) {
       }
     });
   }
-  return { el, draw };
+
+  /** Goes to the numbers: those that can be edited, if there are any. */
+  function enter() {
+    (drawn.find(({ piece }) => piece.edit) ?? drawn[0])?.grid.enter();
+  }
+  return { el, draw, enter };
 }

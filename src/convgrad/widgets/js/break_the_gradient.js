@@ -286,6 +286,8 @@ class BreakView extends View {
     if (!mistake || this.#duelling()) return;
     select.value = mistake.name;
     const hidden = this.#shows(mistake) ? "" : ` Not to be seen here: ${mistake.hides}.`;
+    const said = `${mistake.sentence} ${mistake.tell}${hidden}`;
+    if (sentence.textContent === said) return; // or it would be read aloud again
     fill(sentence, mistake.sentence, " ", h("span", {}, mistake.tell + hidden));
   }
 

@@ -142,6 +142,7 @@ class PlayerView extends PlayedView {
   #restart(changes) {
     this.head = seek(this.head, 0);
     this.send({ ...changes, step: 0 });
+    this.speak();
   }
 
   /** @param {Operand} name @param {number[]} index @param {number} value */
@@ -150,6 +151,7 @@ class PlayerView extends PlayedView {
     const copy = [...data];
     copy[ravel(index, shape)] = value;
     this.send({ [name]: { shape, data: copy } });
+    this.speak();
   }
 
   /** @param {Pick<Preset, "geometry" | Operand>} preset */

@@ -29,7 +29,7 @@ import { UNDO_KEYS, keysList } from "./transport.js";
 
 /** @type {import("./knobs.js").Choice} */
 const twoAxes = (perAxis) => ({
-  input: [size("H", "height H", 16), size("W", "width W", 16)],
+  x: [size("H", "height H", 16), size("W", "width W", 16)],
   kernel: [size("KH", "height KH", 5), size("KW", "width KW", 5)],
   ...steps(perAxis),
 });

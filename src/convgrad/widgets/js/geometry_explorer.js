@@ -53,7 +53,10 @@ class ExplorerView extends View {
       wish: this.guard((wish) => this.#wish(wish)),
       same: this.guard(() => this.#same()),
       axes: this.guard((axes) => this.#turn(axes)),
-      choose: this.guard((trait, value) => this.send({ [trait]: value })),
+      choose: this.guard((trait, value) => {
+        this.send({ [trait]: value });
+        this.#speak();
+      }),
       load: this.guard((preset) => this.#load(preset)),
       key: this.guard((event) => this.#key(event)),
       message: this.message,
@@ -91,7 +94,14 @@ class ExplorerView extends View {
     }
     this.send({ geometry: copySpec(wish), look: "" });
     form.show(wish);
-    say(this.ui.live, `y has ${this.g.OH}×${this.g.OW} cells. ${mapWords(this.g, this.model.get("transposed"))}`);
+    this.#speak();
+  }
+
+  /** What there is now, where nobody looks at a cell. */
+  #speak() {
+    const { g } = this;
+    const cells = isOneDimensional(g) ? g.OW : `${g.OH}×${g.OW}`;
+    say(this.ui.live, `y has ${cells} cells. ${mapWords(g, this.model.get("transposed"))}`);
   }
 
   #same() {
@@ -131,6 +141,7 @@ class ExplorerView extends View {
   /** @param {Preset} preset */
   #load({ geometry, transposed, view }) {
     this.send({ geometry: copySpec(geometry), transposed, view, look: "" });
+    this.#speak();
   }
 
   // ---- what is looked at ---------------------------------------------------------------------
@@ -155,7 +166,8 @@ class ExplorerView extends View {
     this.hovered = null;
     if (writeSpot(spot) === writeSpot(this.look)) return this.draw();
     this.send({ look: writeSpot(spot) });
-    say(this.ui.live, `${this.ui.said.textContent}. ${this.ui.lines.textContent}`);
+    const lines = [...this.ui.lines.children].map((each) => each.textContent);
+    say(this.ui.live, `${this.ui.said.textContent}. ${lines.join("; ")}`);
   }
 
   /** @param {Spot | null} spot */

@@ -151,7 +151,7 @@ class GradientViewsView extends OperandsView {
     this.#offer(g);
     const drawn = DRAW[view]({ root, g, arrays, slices: this.#shown, step: head.step, length: head.length, look, moving, memory: this.#memory, grid: (place) => this.#grid(place) });
     const sentence = (look && this.#operandWords(look)) || drawn;
-    const resting = look || head.step ? "" : "Press play, or point at a cell. ";
+    const resting = look || head.step ? "" : "Press play, or point at a cell, or go to it by Tab and arrow keys. ";
     fill(ui.spelled, ...tinted(inked(resting + sentence)));
     // room for the longest sum, so that the controls stand still
     size(ui.root, { terms: Math.min(36, Math.max(g.KH * g.KW, g.OH * g.OW)) });

@@ -34,6 +34,8 @@ export function moveFocus(key, row, col, rows, cols) {
   return to ? [clamp(to[0], 0, rows - 1), clamp(to[1], 0, cols - 1)] : null;
 }
 
+/** @type {Record<string, Pair>} */
+export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const EXACT = 12; // digits of a number that is edited
 
 export class Grid {
@@ -74,6 +76,8 @@ export class Grid {
     if (same) return;
     [this.rows, this.cols, this.border] = [rows, cols, border];
     const [[top, bottom], [left, right]] = border;
+    const held = this.body.contains(document.activeElement);
+    const [atRow, atCol] = this.tabStop;
     this.cells.clear();
     this.marked.clear();
     this.tabStop = [0, 0];
@@ -98,6 +102,18 @@ export class Grid {
     }
     fill(this.body, ...lines);
     this.ring.hidden = true;
+    // who was in the grid stays in it, as when a knob is taken back; not before all is drawn
+    if (held) queueMicrotask(() => this.cell(clamp(atRow, 0, rows - 1), clamp(atCol, 0, cols - 1))?.focus());
+  }
+
+  /** Goes to the cell where Tab comes in. */
+  enter() {
+    this.cell(...this.tabStop)?.focus();
+  }
+
+  /** Places on the border can be gone to. */
+  openBorder() {
+    for (const { el } of this.cells.values()) if (!el.hasAttribute("tabindex")) el.tabIndex = -1;
   }
 
   /** @param {string} text */
@@ -168,8 +184,8 @@ export class Grid {
 
   /** @param {Event} event */
   #focus(event) {
-    const cell = this.#cellOf(event);
-    if (!cell) return;
+    const cell = /** @type {Element} */ (event.target).closest(".cg-cell");
+    if (!(cell instanceof HTMLElement)) return;
     this.cell(...this.tabStop)?.setAttribute("tabindex", "-1");
     this.tabStop = [Number(cell.dataset.row), Number(cell.dataset.col)];
     cell.setAttribute("tabindex", "0");
@@ -185,12 +201,17 @@ export class Grid {
 
   /** @param {KeyboardEvent} event */
   #key(event) {
-    const cell = this.#cellOf(event);
-    if (!cell || event.target instanceof HTMLInputElement) return;
+    const at = /** @type {Element} */ (event.target).closest(".cg-cell");
+    if (!(at instanceof HTMLElement) || event.target instanceof HTMLInputElement) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const [row, col] = [Number(cell.dataset.row), Number(cell.dataset.col)];
-    const to = moveFocus(event.key, row, col, this.rows, this.cols);
+    const [row, col] = [Number(at.dataset.row), Number(at.dataset.col)];
+    const cell = this.#cellOf(event);
+    const by = ARROWS[event.key];
+    const next = by && this.cell(row + by[0], col + by[1]);
+    const to = next?.hasAttribute("tabindex") || (by && !cell) ? null : moveFocus(event.key, row, col, this.rows, this.cols);
     if (to) this.cell(...to)?.focus();
+    else if (by) next?.focus();
+    else if (!cell) return;
     else if (this.options.onedit && (event.key === "Enter" || event.key === "F2")) this.#edit(cell);
     else if (this.options.onedit && /^[-−+.,\d]$/.test(event.key)) this.#edit(cell, event.key);
     else if (this.options.onpick && event.key === "Enter") this.options.onpick(row, col);
@@ -223,8 +244,9 @@ export class Grid {
       } else this.options.onrefuse?.("");
       open = false;
       cell.textContent = before;
-      if (refocus) cell.focus();
+      // before the focus, so that what is read aloud is the new number
       if (parsed && "value" in parsed) this.options.onedit?.(row, col, parsed.value);
+      if (refocus) cell.focus();
     };
     input.addEventListener("keydown", (event) => {
       event.stopPropagation();

@@ -7,10 +7,11 @@ import { benchOf } from "./bench.js";
 import { blockWords, codeOf, isRight, mapName, meetWords, misplaced, moveWords, zeroWords } from "./blocks_words.js";
 import { attribute, fill, h, say, tinted } from "./dom.js";
 import { EDITED, KEPT, OperandsView } from "./operands_view.js";
+import { ARROWS } from "./grid.js";
 import { blockOf, groupAt, meet, movesOf, share, standsAt, tablesOf } from "./grouped.js";
 import { inked } from "./inked.js";
 import { widget } from "./view.js";
-import { groupLetter, subscript } from "./words.js";
+import { formatNumber, groupLetter, subscript } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./operands_view.js").State} State */
@@ -22,8 +23,6 @@ import { groupLetter, subscript } from "./words.js";
 /** @typedef {import("./bench.js").Piece} Piece */
 
 const KEYS = { x: "x", g: "grad_output", result: "result" };
-/** @type {Record<string, Place>} */
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 class BlocksView extends OperandsView {
   /** @type {Partial<Record<"hover" | "focus", Spot | null>>} */
@@ -52,8 +51,14 @@ class BlocksView extends OperandsView {
       below: [this.#bench.el, this.#code],
       keys: [
         ["arrows among maps", "from map to map"],
-        ["Enter", "edit a number of x or g below the maps"],
+        ["Enter", "on a map: to its numbers; there: edit one of x or g"],
+        ["Escape", "leave a number as it was; back to the map"],
       ],
+    });
+    this.#bench.el.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return; // in a field it has been heard already
+      const { kind, index } = this.#looks.focus ?? {};
+      this.#tiles.get(`${kind} ${index}`)?.focus();
     });
     const watch = new ResizeObserver(
       this.guard(() => {
@@ -116,10 +121,13 @@ class BlocksView extends OperandsView {
   #walk(event, kind) {
     const by = ARROWS[event.key];
     const tile = /** @type {HTMLElement} */ (event.target);
-    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-    const [row, col] = (tile.dataset.at ?? "").split(",").map(Number);
-    const next = this.#tables[kind].field.querySelector(`[data-at="${row + by[0]},${col + by[1]}"]`);
-    if (next instanceof HTMLElement) next.focus();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (by) {
+      const [row, col] = (tile.dataset.at ?? "").split(",").map(Number);
+      const next = this.#tables[kind].field.querySelector(`[data-at="${row + by[0]},${col + by[1]}"]`);
+      if (next instanceof HTMLElement) next.focus();
+    } else if (event.key === "Enter") this.#bench.enter();
+    else return;
     event.preventDefault();
     event.stopPropagation();
   }
@@ -140,9 +148,12 @@ class BlocksView extends OperandsView {
     const meets = this.#meeting(spot, Boolean(look), now, summed);
     this.#transpose.box.checked = options.transpose;
     this.#each.box.checked = options.per_image;
+    const held = document.activeElement; // before a table is hidden
     const seen = new Set();
     for (const [kind, table] of Object.entries(tables)) this.#arrange(/** @type {Kind} */ (kind), table, g, options, summed, done, spot, seen, meets);
     for (const [key, tile] of this.#tiles) {
+      // a map that goes away, or under another, hands the focus to what plays on
+      if (tile === held && (!seen.has(key) || tile.matches(".cg-below"))) this.ui.stage.focus();
       if (seen.has(key)) continue;
       tile.remove();
       this.#tiles.delete(key);
@@ -189,7 +200,7 @@ class BlocksView extends OperandsView {
    */
   #arrange(kind, table, g, options, summed, done, spot, seen, meets) {
     const { title, field, el } = this.#tables[kind];
-    const name = kind === "result" ? (summed || done.includes("weight") ? "grad_weight" : "t") : kind;
+    const name = kind === "result" ? (summed || done.includes("weight") ? gradient(options) : "t") : kind;
     el.hidden = !table.maps.length;
     fill(
       title,
@@ -290,7 +301,7 @@ class BlocksView extends OperandsView {
     const cells = all.length * g.KH * g.KW;
     if (!off.length) return `. By chance all ${cells} numbers are right`;
     const [{ index, value, want }] = off;
-    return `. Wrong in ${off.length} of ${cells} numbers: {result ${subscript("grad_weight", index)}} is ${value} and should be ${want}`;
+    return `. Wrong in ${off.length} of ${cells} numbers: {result ${subscript(gradient({ transpose, per_image }), index)}} is ${formatNumber(value)} and should be ${formatNumber(want)}`;
   }
 
   /** @param {Geometry} g @param {Options} options @param {Spot} spot @param {boolean} summed */
@@ -344,6 +355,9 @@ class BlocksView extends OperandsView {
   }
 }
 
+/** What comes out at the end, as the code calls it. @param {Options} options */
+const gradient = ({ per_image }) => (per_image ? "grad_weights" : "grad_weight");
+
 /** @type {import("./equip.js").Abilities} */
 const abilities = {
   kept: [...KEPT, "transpose", "per_image"],
@@ -351,8 +365,7 @@ const abilities = {
   code: (get, torch) => {
     const options = { transpose: get("transpose"), per_image: get("per_image") };
     const lines = codeOf(geometryOf(get("geometry")), options).map(({ text }) => text);
-    const result = options.per_image ? "grad_weights" : "grad_weight";
-    return torch.script({ x: get("x"), g: get("grad_output") }, [...lines, `print(${result})`]);
+    return torch.script({ x: get("x"), g: get("grad_output") }, [...lines, `print(${gradient(options)})`]);
   },
 };
 

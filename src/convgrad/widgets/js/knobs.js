@@ -149,7 +149,10 @@ export class KnobForm {
    */
   refuse(sentence, possible) {
     const back = h("button", { class: "cg-back-to" }, "keep what is shown");
-    back.addEventListener("click", () => this.show(possible));
+    back.addEventListener("click", () => {
+      this.show(possible);
+      this.el.querySelector("input")?.focus(); // the button is gone
+    });
     fill(this.message, sentence, ". ", back);
     this.message.hidden = false;
   }

@@ -3,7 +3,7 @@
 // border too; some stand out, some keep them company.
 
 import { h, say } from "./dom.js";
-import { Grid } from "./grid.js";
+import { ARROWS, Grid } from "./grid.js";
 
 /** By pointer, or by keyboard and touch. @typedef {"hover" | "focus"} Way */
 /**
@@ -14,9 +14,6 @@ import { Grid } from "./grid.js";
  * @property {(axis: number, by: number) => boolean} [beyond]  an arrow at the edge; whether it led on
  * @property {(row: number, col: number) => [number, number]} [absolute]  where only a part is drawn
  */
-
-/** @type {Record<string, [number, number]>} */
-const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** @typedef {ReturnType<typeof lookedGrid>} LookedGrid */
 
@@ -39,7 +36,7 @@ export function lookedGrid({ edit, refuse, look, beyond, absolute = (row, col) =
     say(symbol, name);
     say(words, about);
     say(note, remark);
-    grid.label(`${name}, ${about}${editable ? ": Enter edits a number" : ""}`);
+    grid.label(`${name}${about && `, ${about}`}${editable ? ": Enter edits a number" : ""}`);
     grid.options.onedit = editable ? (row, col, value) => edit(...absolute(row, col), value) : undefined;
   }
 
@@ -57,15 +54,10 @@ export function lookedGrid({ edit, refuse, look, beyond, absolute = (row, col) =
     return marks[2];
   }
 
-  /** Places on the border can be gone to. */
-  function openBorder() {
-    for (const { el } of grid.cells.values()) if (!el.hasAttribute("tabindex")) el.tabIndex = -1;
-  }
-
-  /** @param {Event} event @returns {[number, number, HTMLElement] | null} */
+  /** @param {Event} event @returns {[number, number] | null} */
   const cellOf = (event) => {
     const cell = /** @type {Element} */ (event.target).closest(".cg-cell");
-    return cell instanceof HTMLElement ? [Number(cell.dataset.row), Number(cell.dataset.col), cell] : null;
+    return cell instanceof HTMLElement ? [Number(cell.dataset.row), Number(cell.dataset.col)] : null;
   };
   /** @param {Event} event @param {Way} way */
   const see = (event, way) => {
@@ -79,29 +71,22 @@ export function lookedGrid({ edit, refuse, look, beyond, absolute = (row, col) =
   body.addEventListener("focusout", (event) => {
     if (!body.contains(/** @type {Node | null} */ (event.relatedTarget))) look(null, "focus");
   });
-  // before the grid's own arrows: onto the border, and beyond the part that is drawn
+  // before the grid's own arrows: beyond the part that is drawn
   body.addEventListener(
     "keydown",
     (event) => {
-      const by = MOVES[event.key];
+      const by = ARROWS[event.key];
       const at = cellOf(event);
       if (!by || !at || event.target instanceof HTMLInputElement) return;
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const [row, col, cell] = at;
-      const next = grid.cell(row + by[0], col + by[1]);
-      if (next) {
-        // from cell to cell is the grid's business
-        if (![next, cell].some((each) => each.matches(".cg-pad"))) return;
-        next.focus();
-      } else {
-        const axis = by[0] ? 0 : 1;
-        if (!beyond?.(axis, by[axis])) return;
-        see(event, "focus"); // the focus stays, and another cell is under it
-      }
+      if (grid.cell(at[0] + by[0], at[1] + by[1])) return; // from cell to cell is the grid's business
+      const axis = by[0] ? 0 : 1;
+      if (!beyond?.(axis, by[axis])) return;
+      see(event, "focus"); // the focus stays, and another cell is under it
       event.preventDefault();
       event.stopPropagation();
     },
     true,
   );
-  return { el, grid, title, paint, openBorder };
+  return { el, grid, title, paint };
 }

@@ -29,7 +29,7 @@ import { PlayedView, Unfinished } from "./view.js";
  * @property {Node[]} below
  * @property {[string, string][]} keys  besides those of every player
  */
-/** What the view writes into. @typedef {{root: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, knobs: HTMLElement, controls: import("./transport.js").Transport}} Frame */
+/** What the view writes into. @typedef {{root: HTMLElement, stage: HTMLElement, presets: HTMLElement, spelled: HTMLElement, live: HTMLElement, knobs: HTMLElement, controls: import("./transport.js").Transport}} Frame */
 
 /**
  * The state of a model.
@@ -107,6 +107,16 @@ export class OperandsView extends PlayedView {
       },
       unit,
     );
+    const stageEl = h(
+      "div",
+      {
+        class: "cg-stage",
+        tabindex: 0,
+        role: "group",
+        "aria-label": `${stage[0]}; space plays, arrow keys step`,
+      },
+      stage[1],
+    );
     const root = h(
       "section",
       {
@@ -124,16 +134,7 @@ export class OperandsView extends PlayedView {
         ),
       ),
       h("div", { class: "cg-top" }, ...above),
-      h(
-        "div",
-        {
-          class: "cg-stage",
-          tabindex: 0,
-          role: "group",
-          "aria-label": `${stage[0]}; space plays, arrow keys step`,
-        },
-        stage[1],
-      ),
+      stageEl,
       h("div", { class: "cg-bottom" }, spelled, live, controls.el),
       this.message,
       ...below,
@@ -146,7 +147,7 @@ export class OperandsView extends PlayedView {
       ),
     );
     named(root, name);
-    return { root, presets, spelled, live, knobs, controls };
+    return { root, stage: stageEl, presets, spelled, live, knobs, controls };
   }
 
   /** @param {HTMLElement} el @param {Parts} parts */
@@ -221,6 +222,7 @@ export class OperandsView extends PlayedView {
     const step = this.first({ ...this.state, geometry, options });
     this.head = seek(this.head, 0);
     this.send({ ...changes, step });
+    this.speak();
   }
 
   /** @param {Numbers} numbers */

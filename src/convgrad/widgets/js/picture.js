@@ -195,10 +195,12 @@ export class Picture {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const to = moveFocus(event.key, this.at[0], this.at[1], this.rows, this.cols);
+    const [[top, bottom], [left, right]] = this.border; // the cursor goes onto it too
+    const [row, col] = this.at;
+    const to = moveFocus(event.key, row + top, col + left, this.rows + top + bottom, this.cols + left + right);
     if (!to) return;
     event.preventDefault();
     event.stopPropagation();
-    this.go(...to);
+    this.go(to[0] - top, to[1] - left);
   }
 }

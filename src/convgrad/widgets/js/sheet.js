@@ -78,6 +78,7 @@ export class Sheet {
     this.grid.el.hidden = pictured;
     this.picture.el.hidden = !pictured;
     this.surface.shape(rows, cols, border);
+    if (!pictured) this.grid.openBorder();
   }
 
   /**

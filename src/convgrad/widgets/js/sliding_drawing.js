@@ -67,12 +67,13 @@ export function draw(ui, moment) {
  */
 function arrange(ui, pictured) {
   if (ui.upper.childElementCount && ui.lower.hidden === !pictured) return;
-  const { x, w, y, patch, biasBox, total, signs } = ui;
+  const { x, w, y, patch, biasBox, total, answer, signs } = ui;
   const sum = [w.el, signs.plus, biasBox];
   ui.lower.hidden = !pictured;
   if (pictured) {
     fill(ui.upper, x.el, signs.arrow, y.el);
-    fill(ui.lower, patch.el, signs.times, ...sum, signs.equals, total);
+    fill(answer, signs.equals, total); // on one line, also where there is no room beside the kernel
+    fill(ui.lower, patch.el, signs.times, ...sum, answer);
   } else fill(ui.upper, x.el, signs.times, ...sum, signs.equals, y.el);
   say(signs.times, pictured ? "·" : "⋆");
 }

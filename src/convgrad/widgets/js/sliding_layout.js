@@ -88,7 +88,8 @@ export function layout(on) {
     h("span", { class: "cg-title" }, h("b", {}, "b"), h("span", { class: "cg-words" }, " bias")),
     bias,
   );
-  const total = h("output", { class: "cg-total" });
+  const total = h("output", { class: "cg-total", "aria-live": "off" }); // the sentence is read aloud
+  const answer = h("div", { class: "cg-answer" });
   const signs = { times: sign("⋆"), plus: sign("+"), equals: sign("="), arrow: sign("→") };
   const upper = h("div", { class: "cg-operands" });
   const lower = h("div", { class: "cg-operands cg-lower" });
@@ -123,6 +124,7 @@ export function layout(on) {
       { class: "cg-more" },
       knobs,
       keysHelp([
+        ["arrows at an edge", "on to the padding"],
         ["Enter", "edit a number of x or w"],
         ["Escape", "leave a number as it was; back to the playing window"],
         UNDO_KEYS,
@@ -147,6 +149,7 @@ export function layout(on) {
     bias,
     biasBox,
     total,
+    answer,
     signs,
     upper,
     lower,
@@ -157,8 +160,8 @@ export function layout(on) {
     controls,
     /** The words that are read aloud: the sentence, and a sum that is not too long. */
     said: () => {
-      const sum = lines.children[1]?.textContent ?? "";
-      return `${head.textContent}. ${sum.length < 160 ? sum : ""}`;
+      const sum = lines.lastElementChild?.textContent ?? "";
+      return `${head.textContent?.replace(/\.$/, "")}. ${sum.length < 160 ? sum : ""}`;
     },
   };
 }

@@ -135,6 +135,7 @@ class SlidingView extends PlayedView {
     const copy = [...data];
     copy[ravel(index[name], shape)] = value;
     this.send({ [name]: { shape, data: copy } });
+    this.speak();
   }
 
   /**
@@ -160,6 +161,7 @@ class SlidingView extends PlayedView {
     const fitted = OPERANDS.map((name) => [name, refit(arrays[name], needed[name])]);
     this.send({ geometry: copySpec(wish), ...Object.fromEntries(fitted) });
     this.form?.show(wish);
+    this.speak();
   }
 
   /** Refuses what would be nothing to draw, or too much. @param {Geometry} g */
@@ -186,6 +188,7 @@ class SlidingView extends PlayedView {
     const speed = asPictures(geometry) ? 60 : 2; // a picture has many places
     this.send({ geometry: copySpec(geometry), x, weight, bias, peak, look, speed });
     this.form?.show(geometry);
+    this.speak();
   }
 
   /** Every kernel becomes this one. @param {Kernel} kernel */

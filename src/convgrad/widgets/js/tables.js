@@ -162,6 +162,10 @@ function rewrite(table, { caption, heads, rows }) {
 export function asTables(root) {
   const box = h("div", { class: "cg-as-tables-box", tabindex: 0, role: "group", "aria-label": "what is drawn, as tables" });
   const el = h("details", { class: "cg-as-tables" }, h("summary", {}, "as tables"), box);
+  // these keys move the tables, not the player
+  box.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+  });
   let waiting = 0;
   const read = () => {
     waiting = 0;

@@ -191,9 +191,9 @@ export const program = (get, ...show) =>
 /** The program for the view that is shown. @param {(name: string) => any} get */
 export function viewsCode(get) {
   const view = get("view");
-  if (view === "scatter-gather") return program(get, "grad_input");
   const { geometry: spec, x, weight, grad_output } = Object.fromEntries(["geometry", "x", "weight", "grad_output"].map((name) => [name, get(name)]));
   if (view === "convolution") return searchCode(spec, { x, g: grad_output }, get);
+  if (view === "scatter-gather") return shareCode(spec, { x, weight, grad_output }, get);
   const kernels = view === "kernels";
   const [what, count, slice] = kernels ? ["kernel", spec.O, "[:, k]"] : ["image", spec.N, "[k]"];
   const [leaf, grad] = kernels ? ["x", "grad_input"] : ["weight", "grad_weight"];
@@ -216,12 +216,37 @@ export function viewsCode(get) {
   ].join("\n");
 }
 
-/** One map of x searched with one of g. @param {Spec} spec @param {Record<string, Tensor>} arrays @param {(name: string) => any} get */
-function searchCode(spec, arrays, get) {
-  const { C, O, N, KH, KW, groups } = spec;
+/** Image, kernel, channel in the group and channel of x that are shown. @param {Spec} spec @param {(name: string) => any} get */
+function shownOf({ C, O, N, groups }, get) {
   const most = { image: N, kernel: O, channel: C / groups };
   const [n, o, c] = Object.entries(most).map(([name, count]) => Math.max(0, Math.min(get(name), count - 1)));
-  const channel = Math.floor((o * groups) / O) * most.channel + c;
+  return { n, o, c, channel: Math.floor((o * groups) / O) * most.channel + c };
+}
+
+/** One kernel's share of grad_input, and the whole. @param {Spec} spec @param {{x: Tensor, weight: Tensor, grad_output: Tensor}} arrays @param {(name: string) => any} get */
+function shareCode(spec, { x, weight, grad_output }, get) {
+  const { n, o, channel } = shownOf(spec, get);
+  return [
+    ...beginning([x, weight, grad_output]),
+    tensor("x", x, true),
+    tensor("weight", weight),
+    tensor("grad_output", grad_output),
+    "",
+    ...convolve(spec),
+    `alone = torch.zeros_like(grad_output)  # all but kernel ${o}'s`,
+    `alone[:, ${o}] = grad_output[:, ${o}]`,
+    "(share,) = torch.autograd.grad(y, x, alone, retain_graph=True)",
+    `print(share[${n}, ${channel}])  # kernel ${o}'s share of grad_input[${n}, ${channel}]`,
+    "y.backward(grad_output)",
+    "print(x.grad)  # grad_input",
+    "",
+  ].join("\n");
+}
+
+/** One map of x searched with one of g. @param {Spec} spec @param {Record<string, Tensor>} arrays @param {(name: string) => any} get */
+function searchCode(spec, arrays, get) {
+  const { KH, KW } = spec;
+  const { n, o, c, channel } = shownOf(spec, get);
   const { source, lines, words } = windows({ ...spec, stride: spec.dilation, dilation: spec.stride });
   const operands = [`${source}[${n}:${n + 1}, ${channel}:${channel + 1}]`, `g[${n}:${n + 1}, ${o}:${o + 1}]`, ...words];
   return script(arrays, [

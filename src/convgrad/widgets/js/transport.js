@@ -37,7 +37,8 @@ export function transport(on, unit) {
     "aria-label": "step",
     oninput: () => on.act((head) => seek(head, Number(scrub.value))),
   });
-  const count = h("output", { class: "cg-count" });
+  // an output would be read aloud at every step of the clock
+  const count = h("output", { class: "cg-count", "aria-live": "off" });
   const speed = h("select", {
     "aria-label": `speed, ${unit} a second`,
     onchange: () => on.speed(Number(speed.value)),

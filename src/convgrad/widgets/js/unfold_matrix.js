@@ -257,7 +257,7 @@ class UnfoldView extends OperandsView {
       const inside = cell && cell[0] === row && cell[1] === col;
       return inside ? (place === "image" ? sums : counts)[ravel([c, row, col], [g.CG, g.H, g.W])] : null;
     });
-    if (padded) sheet.openBorder();
+    if (padded) sheet.grid.openBorder();
     const mine = spot?.place === place && spot.c === c;
     sheet.paint((row, col) => belongs?.inMap(place, c, row, col) ?? 0, mine ? /** @type {number[]} */ ([spot.h, spot.v]) : null);
     sheet.grid.mark("cg-unread", grey);

@@ -20,7 +20,7 @@ export const CAPTIONS = {
   columns: "Every window written out as a column. A cell that many windows read is copied often.",
   forward: "A row of w, one kernel, times a column, one window, is one cell of the output.",
   weight: "A row of g, one map of the upstream gradient, times all that one tap has met.",
-  input: "wᵀ·g has a number for every entry of the columns. Fold adds each back to the cell copied there.",
+  input: "There is a number of wᵀ·g for every entry of the columns. Fold adds each back to its cell.",
 };
 
 /** @param {number} count @param {string} one */
@@ -100,7 +100,7 @@ function ofMap({ g, block, arrays, stage, result, folded }, { place, c = 0, h = 
   const outside = onPadding(g, { h, v });
   const side = outside && sideOf(g, { h, v });
   if (place === "overlap") {
-    return `{padding overlap[${h},${v}]}: ${counted(copies.length, "product")} of each channel meet in this cell. fold(unfold(x)) is x times this`;
+    return `{padding overlap[${h},${v}]}: ${counted(copies.length, "product")} of each channel meet${copies.length === 1 ? "s" : ""} in this cell. fold(unfold(x)) is x times this`;
   }
   if (stage === "input") {
     if (outside) return `{padding padding} ${side}: what is computed for it ${g.padding_mode === "zeros" ? "has no cell to go to" : "goes to the cell that is copied"}`;
@@ -161,7 +161,7 @@ export function memoryWords(g) {
   const more = padded > image ? padded : 0;
   return [
     ["x", "x", image, `${bytes(image)}, 4 for each number`],
-    ["columns", "result", columns, `${bytes(columns)}, ${formatNumber(columns / image, 3)} times the image`],
+    ["columns", "x", columns, `${bytes(columns)}, ${formatNumber(columns / image, 3)} times the image`],
     ["a view", "padding", more, `${bytes(more)} more${more ? ", for x with its border" : ""}: windows are only looked at`],
   ];
 }

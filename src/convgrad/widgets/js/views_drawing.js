@@ -57,7 +57,7 @@ function put({ grid: find, look }, place, [key, name, about], [rows, cols], valu
   made.title(key, name, about, editable, remark);
   made.grid.shape(rows, cols, border);
   made.grid.write((row, col) => value(row, col) ?? null);
-  made.openBorder();
+  made.grid.openBorder();
   made.paint(ask, ring ?? (look?.place === place ? [look.row, look.col] : null));
   return made;
 }

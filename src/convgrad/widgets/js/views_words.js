@@ -122,7 +122,8 @@ const placeWords = ([row, col]) => `row ${formatNumber(row)}, column ${formatNum
 
 /** The cell (h, v) collects. @param {Geometry} g @param {Operands} arrays @param {Slices} slices @param {Pair} cell @param {number} value */
 export function collectWords(g, arrays, slices, cell, value) {
-  return `${onInput(g, slices, ...cell)} collects ${some(readersOf(g, ...cell).length, "product")}: ${products(g, arrays, slices, cell, value)}`;
+  const whose = g.OG > 1 ? `kernel ${slices.o}’s share of ` : "";
+  return `${whose}${onInput(g, slices, ...cell)} collects ${some(readersOf(g, ...cell).length, "product")}: ${products(g, arrays, slices, cell, value)}`;
 }
 
 /** A tap that is met, or a gap. @param {Slices} slices @param {number[]} tap @param {{p: number, q: number} | undefined} met */
