@@ -186,6 +186,19 @@ def test_a_tile_or_a_row_is_watched(grid):
     expect(grid.words).to_contain_text("multiprocessor 1 adds")
 
 
+def test_the_timeline_stands_in_a_table(grid):
+    grid.root.locator("details.cg-as-tables > summary").click()
+    table = grid.root.locator(".cg-as-tables table")
+    expect(table).to_have_count(1)
+    assert table.locator("caption").inner_text() == "multiprocessors over time"
+    rows = table.locator("tbody tr")
+    expect(rows).to_have_count(132)
+    expect(rows.nth(2)).to_contain_text("tile 2, steps 0 to 3136")
+    expect(rows.nth(77)).to_contain_text("idle all the time")
+    grid.count("split K into", 13)
+    expect(rows.nth(7)).to_contain_text("tile 2, share 1, steps 0 to 242")
+
+
 # ---- the K loop ------------------------------------------------------------------------------
 
 
