@@ -186,6 +186,19 @@ def test_a_tile_or_a_row_is_watched(grid):
     expect(grid.words).to_contain_text("multiprocessor 1 adds")
 
 
+def test_the_timeline_stands_in_a_table(grid):
+    grid.root.locator("details.cg-as-tables > summary").click()
+    table = grid.root.locator(".cg-as-tables table")
+    expect(table).to_have_count(1)
+    assert table.locator("caption").inner_text() == "multiprocessors over time"
+    rows = table.locator("tbody tr")
+    expect(rows).to_have_count(132)
+    expect(rows.nth(2)).to_contain_text("tile 2, steps 0 to 3136")
+    expect(rows.nth(77)).to_contain_text("idle all the time")
+    grid.count("split K into", 13)
+    expect(rows.nth(7)).to_contain_text("tile 2, share 1, steps 0 to 242")
+
+
 # ---- the K loop ------------------------------------------------------------------------------
 
 
@@ -250,7 +263,7 @@ def test_two_runs_are_pythons_to_the_last_bit(tab, small):
         first, second = mirror.results
         assert np.float32(drawn[row, col]) == pytest.approx(second, rel=1e-9)
         count += first != second
-    expect(differing).to_have_count(count)
+    expect(differing).to_have_count(int(count))
     small.button("to the end").click()
     for row, col in [(0, 1), (2, 8)]:
         small.cell("grad_weight", row, col).click()
@@ -346,7 +359,9 @@ def test_a_link_keeps_all_of_it(tab, visit, small):
     link = small.page.evaluate("() => navigator.clipboard.readText()")
     other = Grid(visit().goto(link, settle=False), 2)
     other.root.scroll_into_view_if_needed()
-    expect(other.root.locator("output")).to_have_text("4 / 10")
+    expect(other.root.locator("output")).to_have_text(
+        "4 / 8"
+    )  # five asked for, four of two blocks each
     expect(other.words).to_have_text(small.words.inner_text())
     assert other.figures() == small.figures()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..grids import Grid, Label, draw, tap
+from ..grids import Grid, Label, Piece, draw, tap
 from ..style import BookFigure
 from .shared import backward_of
 
@@ -26,14 +26,17 @@ def three_shares(i: int = 1, j: int = 2) -> BookFigure:
     shares = made.sum(axis=1, keepdims=True)
     rows = [(p, 0, 1, geometry.OW) for p in range(geometry.OH)]
     every = [(p, 0) for p in range(geometry.OH)]
-    return draw(
+    operands: list[Piece] = [
         Grid(x[0, 0], "x", title="x", lit=tap(geometry, i, j), faint="rest", cell=30),
         "·",
         Grid(grad_output[0, 0], "grad_output", title="g", cell=30),
+    ]
+    sums: list[Piece] = [
         "=",
         Grid(made, "result", title="products", boxes=rows, index=("p", "q"), cell=30),
-        Label("a share\na row", arrow=True),
+        Label("row by\nrow", arrow=True),
         Grid(shares, "result", title="shares", lit=every, cell=30),
         Label("add", arrow=True),
         Grid([[shares.sum()]], "result", title="∂L/∂w", lit=[(0, 0)], cell=30),
-    )
+    ]
+    return draw(operands, sums)

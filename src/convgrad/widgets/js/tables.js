@@ -125,7 +125,7 @@ const READERS = [
   [".cg-canvas", ofPicture],
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
-  [".cg-plain", ofDrawing],
+  [".cg-told", ofDrawing],
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */
