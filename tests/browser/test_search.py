@@ -41,6 +41,11 @@ ASKED = {
     "double backward": "part5/approximate_gradients",
     "bias gradient": "part2/bias_and_checks",
     "numerical gradient": "part2/bias_and_checks",
+    "atomics": "part6/owners",
+    "implicit gemm": "part6/implicit_gemm",
+    "nondeterminism": "part6/split_k",
+    "TF32": "part6/where_time_goes",
+    "DDP": "part6/many_devices",
 }
 
 
