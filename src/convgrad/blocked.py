@@ -269,7 +269,8 @@ def blocks(
 ) -> Iterator[Block]:
     """The outputs of these images, in blocks of columns of a good size.
 
-    Small images share a block, large ones are cut into rows; ``least`` windows each, or more.
+    Small images share a block, large ones are cut into rows.  Each has ``least``
+    windows or more.
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 16, SMALLEST), LARGEST)
