@@ -269,7 +269,7 @@ def blocks(
 ) -> Iterator[Block]:
     """The outputs of these images, in blocks of columns of a good size.
 
-    Small images share a block, large ones are cut into rows.  Each has ``least``
+    Small images share a block, large ones are cut into rows, with ``least``
     windows or more.
     """
     whole = window_numbers(geometry) * itemsize
