@@ -147,6 +147,22 @@ def test_a_turned_knob_arrives_with_its_shares(three: ShardSum) -> None:
     assert (three.geometry, three.shares, three.complaint) == (g, (2, 2, 1), "")
 
 
+def test_a_change_without_shares_is_never_refused(three: ShardSum) -> None:
+    """Shares are dealt anew after it; amid the change nothing stumbles over the old ones."""
+    three.deal([2, 1])
+    three.step = three.steps
+    three.load(example("B"))
+    assert (three.shares, three.step) == ((1,), 0)
+    three.view = "rows"
+    three.deal([2, 1])
+    g = ConvGeometry(C=1, H=5, W=5, O=1, KH=3, KW=3, padding=1)
+    upstream = tensor(np.zeros(g.output_shape))
+    say(three, geometry=g.as_dict(), grad_output=upstream, step=2)
+    assert (three.complaint, three.shares, three.step) == ("", (3, 2), 2)
+    say(three, view="images", step=1)
+    assert (three.complaint, three.shares, three.step) == ("", (1,), 1)
+
+
 def test_an_edit_in_the_browser_arrives(three: ShardSum) -> None:
     before = [part.grad_weight for part in three.parts]
     edited = three.x.copy()

@@ -66,7 +66,7 @@ def test_edits_reach_python_and_back(browser: Browser, jupyter: Lab):
 
         # from Python to the browser
         run(page, cells.nth(2))
-        expect(shards.get_by_role("radio", name="rows")).to_be_checked()
+        expect(shards.get_by_role("radio", name="rows")).to_be_checked(timeout=30_000)
         expect(shares).to_have_value("2 + 1")
         expect(shards.locator("output")).to_have_text("1 / 6")
         expect(shards.locator(".cg-strip")).to_have_count(2)

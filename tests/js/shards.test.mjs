@@ -129,7 +129,7 @@ describe("in words", () => {
       "device 1 makes output row 2. h = stride·p + dilation·i − padding: it reads from 2·2 + 2·0 − 1 = 3 to 2·2 + 2·2 − 1 = 7. It holds rows 5–8; its halo: row 3",
     );
     const padded = geometry({ padding: [[1, 1], [0, 0]], padding_mode: "circular" });
-    assert.match(rowFormula(padded, rowShards(padded, [5])[0]), /= −1 .* = 5 \(beyond the image are circular copies\)\. It holds rows 0–4; it needs no halo$/);
+    assert.match(rowFormula(padded, rowShards(padded, [5])[0]), /= −1 .* = 5 \(beyond the image are circular copies\)\. It holds rows 0–4; no halo$/);
   });
   test("who sends which row to whom, and back", () => {
     const small = geometry();

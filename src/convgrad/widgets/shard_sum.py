@@ -155,7 +155,7 @@ class ShardSum(PlayedWidget):
     @property
     def devices(self) -> int:
         """How many devices there are."""
-        return len(self.shares)
+        return len(self._fitting)
 
     @property
     def dealt(self) -> int:
@@ -189,8 +189,15 @@ class ShardSum(PlayedWidget):
 
     @traitlets.observe("view")
     def _deal_anew(self, change: Any = None) -> None:
-        if sum(self.shares) != self.dealt:
-            self.deal(min(self.devices if self.devices > 1 else 3, self.dealt, MOST_DEVICES))
+        self.shares = self._fitting
+
+    @property
+    def _fitting(self) -> tuple[int, ...]:
+        """The shares; even ones where they do not fit what is dealt out, as amid a change."""
+        if sum(self.shares) == self.dealt:
+            return self.shares
+        wished = len(self.shares) if len(self.shares) > 1 else 3
+        return _shares(self.geometry, self.view, min(wished, self.dealt, MOST_DEVICES))
 
     # ---- what the devices compute ---------------------------------------------------------
 
@@ -198,7 +205,7 @@ class ShardSum(PlayedWidget):
     def shards(self) -> list[Any]:
         """What each device has, an ``ImageShard`` or a ``RowShard`` for each."""
         deal = model.image_shards if self.view == "images" else model.row_shards
-        return list(deal(self.geometry, self.shares))
+        return list(deal(self.geometry, self._fitting))
 
     @property
     def parts(self) -> list[model.Part]:
@@ -211,7 +218,7 @@ class ShardSum(PlayedWidget):
         flat = [np.concatenate([p.grad_weight.ravel(), p.grad_bias]) for p in self.parts]
         if self.view == "rows" or self.loss == "sum":
             return flat
-        return [each / images for each, images in zip(flat, self.shares, strict=True)]
+        return [each / images for each, images in zip(flat, self._fitting, strict=True)]
 
     @property
     def ring(self) -> list[list[np.ndarray]]:

@@ -52,41 +52,45 @@ export const plus = (pieces) => pieces.flatMap((piece, k) => (k ? ["+", piece] :
 /** @param {string} label  what the bench shows @param {Handlers} on @param {string} [of]  whose grids they are, where others have grids of the same names */
 export function benchOf(label, { refuse, guard, look }, of = "") {
   const el = h("div", { class: "cg-bench", role: "group", "aria-label": label });
-  /** @type {{grid: Grid, title: Element, heads: Element, piece: Piece}[]} */
-  let drawn = [];
+  /** @type {WeakMap<Element, {grid: Grid, title: Element, heads: Element, piece: Piece}>} */
+  const made = new WeakMap();
   if (look) {
     const seen = (/** @type {HTMLElement} */ target, /** @type {Way} */ way) => {
-      const cell = target.closest(".cg-cell");
-      const here = drawn.find(({ grid }) => grid.body.contains(cell));
-      if (!(cell instanceof HTMLElement)) return;
-      const spot = here?.piece.look?.(Number(cell.dataset.row), Number(cell.dataset.col));
+      const cell = /** @type {HTMLElement | null} */ (target.closest(".cg-cell"));
+      const spot = cell && made.get(/** @type {Element} */ (cell.closest(".cg-panel")))?.piece.look?.(Number(cell.dataset.row), Number(cell.dataset.col));
       if (spot) look(spot, way);
     };
     watch(el, seen, guard);
   }
 
-  /** A grid that is not drawn yet. @param {Piece} piece */
-  function place(piece) {
+  /** A sign, or a grid, that is not drawn yet. @param {Piece | string} piece @param {string} kind */
+  function place(piece, kind) {
+    if (typeof piece === "string") return h("span", { class: "cg-sign", "data-kind": kind }, piece);
     const [grid, title] = [new Grid({ onrefuse: refuse }), h("div", { class: "cg-title" })];
     const heads = h("div", { class: "cg-heads-rows", "aria-hidden": "true" });
-    drawn.push({ grid, title, heads, piece });
     const body = piece.names ? h("div", { class: "cg-named" }, heads, grid.el) : grid.el;
-    return h("div", { class: `cg-panel cg-of-${piece.key}` }, title, body);
+    const panel = h("div", { class: `cg-panel cg-of-${piece.key}`, "data-kind": kind }, title, body);
+    made.set(panel, { grid, title, heads, piece });
+    return panel;
   }
 
   /** @param {(Piece | string)[]} pieces  in the order in which they are read */
   function draw(pieces) {
-    const grids = /** @type {Piece[]} */ (pieces.filter((piece) => typeof piece !== "string"));
-    const wanted = pieces.map((piece) => (typeof piece === "string" ? piece : piece.key + !piece.names)).join("|");
-    if (el.dataset.kind !== wanted) {
-      el.dataset.kind = wanted;
-      drawn = [];
-      fill(el, ...pieces.map((piece) => (typeof piece === "string" ? h("span", { class: "cg-sign" }, piece) : place(piece))));
-    }
-    grids.forEach((piece, k) => {
-      const { grid, title, heads } = drawn[k];
+    const cut = (/** @type {number} */ length) => {
+      while (el.childElementCount > length) el.lastChild?.remove();
+    };
+    pieces.forEach((piece, k) => {
+      const kind = typeof piece === "string" ? piece : piece.key + !piece.names;
+      // what stands already stays: most steps add a grid, or take one away
+      if (/** @type {HTMLElement | undefined} */ (el.children[k])?.dataset.kind !== kind) {
+        cut(k);
+        el.append(place(piece, kind));
+      }
+      const panel = made.get(el.children[k]);
+      if (!panel || typeof piece === "string") return;
+      const { grid, title, heads } = panel;
       const { key, name, rows, cols, edit, names, marks = {} } = piece;
-      drawn[k].piece = piece;
+      panel.piece = piece;
       fill(title, h("b", { class: `cg-ink-${key}` }, name));
       grid.shape(rows, cols, NO_BORDER);
       grid.options.onedit = edit && guard(edit);
@@ -98,6 +102,7 @@ export function benchOf(label, { refuse, guard, look }, of = "") {
         grid.mark(mark, indices(rows).filter(has).flatMap((row) => indices(cols).map((col) => [row, col])));
       }
     });
+    cut(pieces.length);
   }
 
   /** Goes to the numbers: those that can be edited, if there are any. */

@@ -79,7 +79,7 @@ export function imageStepWords(g, { loss }, sizes, { move, sends }, verdict) {
     return `${counted(g.N, "image")} for ${counted(P, "device")}: ${sizes.join(" + ")}. Each device has all the kernels, and {x x} and {grad_output g} of its own images`;
   if (move === "part") {
     const mean = loss === "mean" ? ", divided by their number" : "";
-    return `each device adds up its own images${mean}: ${weights}, one after another, cut into ${counted(P, "chunk")}. grad_input is complete already: no image has two owners`;
+    return `each device adds up its own images${mean}: ${weights}, in ${counted(P, "chunk")}. grad_input is complete already: no image has two owners`;
   }
   if (move === "ring") {
     const [{ phase }] = ringSteps(P)[sends - 1];
@@ -138,7 +138,7 @@ export function rowFormula(g, shard) {
   return (
     `device ${shard.device} makes output ${runWords("row", shard.outputs)}. h = stride·p + dilation·i − padding: ` +
     `it reads from ${from.sum} = ${formatNumber(from.h)} to ${to.sum} = ${formatNumber(to.h)}${beyond}. ` +
-    `It holds ${runWords("row", shard.owned)}; ${missing.length ? `its halo: ${rowsNamed(missing)}` : "it needs no halo"}`
+    `It holds ${runWords("row", shard.owned)}; ${missing.length ? `its halo: ${rowsNamed(missing)}` : "no halo"}`
   );
 }
 
@@ -169,18 +169,18 @@ export function rowStepWords(g, shards, messages, move, equal) {
     case "deal":
       return rowFormula(g, shards[Math.min(1, P - 1)]);
     case "send":
-      return `forward, halo rows of {x x} go from device to device: ${sentWords(messages, false)}. Together ${inBytes(rowNumbers(g, messages))}`;
+      return `forward, halo rows of {x x} are sent: ${sentWords(messages, false)}. Together ${inBytes(rowNumbers(g, messages))}`;
     case "forward":
-      return "forward: each device convolves its block; it needs nothing else for its rows of the output";
+      return "forward: each device convolves its block, and needs nothing else";
     case "part":
       return "backward: each device adds up x·{grad_output g} over its own output rows: a part of {result grad_weight}";
     case "spread":
       return "backward: each device spreads w·g over its block. What falls on the halo belongs to a neighbour’s rows of {result grad_input}";
     case "back":
-      return `backward, the halo goes the way back, and is added to what the owner has: ${sentWords(messages, true)}`;
+      return `backward, the halo goes back, and is added to what the owner has: ${sentWords(messages, true)}`;
     default:
       return equal
-        ? "{result grad_input}, row by row, is that of one device, and so is {result grad_weight}, the sum over devices (by a ring, as with images)"
+        ? "{result grad_input}, row by row, is that of one device, and so is {result grad_weight}, the sum over devices"
         : "{error these are not the numbers of one device}";
   }
 }
