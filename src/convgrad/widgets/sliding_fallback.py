@@ -255,7 +255,7 @@ def live_height(g: ConvGeometry, *, narrow: bool) -> int:
             panel(height, width, sides[0], x, padded)[1],
             panel(g.OH, g.OW, sides[1], y, lines)[1],
         )
-        sum_at_once = [
+        sum_at_once: list[tuple[float, float]] = [
             *(panel(g.KH, g.KW, 30, 1, title=120), *signs, panel(g.KH, g.KW, 30, w)),
             *bias[:-1],
             (room, 30) if narrow else (133, 56),  # the sign and what it is equal to
