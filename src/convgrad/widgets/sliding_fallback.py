@@ -250,14 +250,17 @@ def live_height(g: ConvGeometry, *, narrow: bool) -> int:
         lines = 23
         if narrow:  # side by side, each on half the room
             sides = [min(side, 160 / cols) for side, cols in zip(sides, (width, g.OW), strict=True)]
-            lines, padded = 44, 44 * (padded > 0)
+            lines, padded = 33, 33 * (padded > 0)  # one line or two
         pictures = max(
             panel(height, width, sides[0], x, padded)[1],
             panel(g.OH, g.OW, sides[1], y, lines)[1],
         )
-        sum_at_once = [panel(g.KH, g.KW, 30, 1, title=130), *signs, panel(g.KH, g.KW, 30, w), *bias]
-        total: list[tuple[float, float]] = [(room, 30)] if narrow else [(105, 93)]
-        stage = pictures + 17 + _flow(sum_at_once + total, room, gap)
+        sum_at_once: list[tuple[float, float]] = [
+            *(panel(g.KH, g.KW, 30, 1, title=120), *signs, panel(g.KH, g.KW, 30, w)),
+            *bias[:-1],
+            (room, 30) if narrow else (133, 56),  # the sign and what it is equal to
+        ]
+        stage = pictures + 17 + _flow(sum_at_once, room, gap)
     else:
         side = 32 if narrow else 36
         parts = [panel(height, width, side, x, padded), *signs, panel(g.KH, g.KW, side, w), *bias]
