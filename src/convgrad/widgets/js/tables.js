@@ -126,6 +126,7 @@ const READERS = [
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
   [".cg-plain", ofDrawing],
+  [".cg-chart", ofDrawing],
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */
