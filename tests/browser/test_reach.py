@@ -83,7 +83,7 @@ WIDGETS: dict[str, tuple[Callable[[], Any], Callable[[Locator], None]]] = {
     ),
 }
 every_widget = pytest.mark.parametrize("kind", WIDGETS)
-PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview, .cg-plain"
+PARTS = ".cg-grid-body, .cg-canvas, .cg-field-of, .cg-overview, .cg-plain, .cg-chart"
 
 # All numbers of the grids that can be seen, and of the tables that go with them, in one order.
 BOTH = """(root) => {

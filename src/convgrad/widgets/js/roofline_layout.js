@@ -73,7 +73,7 @@ export function layout(presets, cards, on) {
 
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("aria-hidden", "true");
-  const chart = h("div", { class: "cg-chart cg-plain" }, /** @type {any} */ (svg));
+  const chart = h("div", { class: "cg-chart" }, /** @type {any} */ (svg));
   const sizes = new ResizeObserver(on.resized);
   sizes.observe(chart);
   const figures = h("table", { class: "cg-bounds" });
