@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from .. import loops
-from ..geometry import ConvGeometry
+from ..geometry import ConvGeometry, GeometryError
 from .dice import Dice
 from .parts import Table
 
-__all__ = ["Case", "draw_case", "in_words", "numbers", "table_of", "tap_table"]
+__all__ = [
+    "Case",
+    "draw_case",
+    "fill",
+    "free_geometry",
+    "in_words",
+    "numbers",
+    "table_of",
+    "tap_table",
+]
 
 # x, kernel, stride, padding, dilation; the products of one answer stay below ten
 _SIZES: dict[int, Sequence[tuple[tuple[int, int], tuple[int, int], int, int, int]]] = {
@@ -41,7 +51,8 @@ _STRIDED: dict[int, Sequence[tuple[tuple[int, int], tuple[int, int], int, int, i
 _RANGE = {1: (0, 3), 2: (-2, 3), 3: (-3, 3)}
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Case:
     """A convolution with its numbers; y and the gradients come from the definition."""
 
     geometry: ConvGeometry
@@ -49,15 +60,15 @@ class Case(NamedTuple):
     weight: np.ndarray
     grad_output: np.ndarray
 
-    @property
+    @cached_property
     def y(self) -> np.ndarray:
         return loops.forward(self.x, self.weight, self.geometry)
 
-    @property
+    @cached_property
     def grad_weight(self) -> np.ndarray:
         return loops.grad_weight(self.grad_output, self.x, self.geometry)
 
-    @property
+    @cached_property
     def grad_input(self) -> np.ndarray:
         return loops.grad_input(self.grad_output, self.weight, self.geometry)
 
@@ -80,7 +91,26 @@ def draw_case(dice: Dice, level: int, strided: bool = False) -> Case:
     return fill(dice, geometry, level)
 
 
+def free_geometry(dice: Dice, level: int) -> ConvGeometry | None:
+    """One image, one channel, one kernel, for questions without sums; None where none fits."""
+    try:
+        return ConvGeometry(
+            C=1,
+            H=dice.between(3, 5),
+            W=dice.between(3, 5),
+            O=1,
+            KH=dice.between(2, 3),
+            KW=dice.between(2, 3),
+            stride=1 if level == 1 else dice.between(1, 2),
+            padding=0 if level == 1 else dice.between(0, 1),
+            dilation=1 if level < 3 else dice.between(1, 2),
+        )
+    except GeometryError:
+        return None
+
+
 def fill(dice: Dice, geometry: ConvGeometry, level: int) -> Case:
+    """Numbers for all three arrays."""
     shapes = geometry.x_shape, geometry.weight_shape, geometry.output_shape
     return Case(geometry, *(numbers(dice, shape, level) for shape in shapes))
 

@@ -1,7 +1,8 @@
-"""Sums spelled out: which cells meet, the numbers in them, and what comes to."""
+"""Sums spelled out: which cells meet, the numbers in them, and what they come to."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,9 +10,7 @@ from .. import loops
 from ..geometry import ConvGeometry
 from .draws import Case
 
-__all__ = ["Term", "name_of", "number", "spelled", "sum_of", "terms"]
-
-LETTERS = {"x": "x", "weight": "w", "grad_output": "g"}
+__all__ = ["Term", "longest", "name_of", "number", "spelled", "sum_of", "terms"]
 
 
 class Term(NamedTuple):
@@ -67,6 +66,17 @@ def terms(case: Case, target: str, cell: tuple[int, ...]) -> Iterator[Term]:
         g = name_of("g", (n, o, p, q), geometry), int(case.grad_output[n, o, p, q])
         first, second = {"y": (w, x), "weight": (x, g), "input": (w, g)}[target]
         yield Term(first[0], second[0], first[1], second[1])
+
+
+def longest(case: Case, target: str) -> tuple[int, int]:
+    """The cell of the first plane in which the most products meet: the one to spell out."""
+    counts: Counter[tuple[int, ...]] = Counter()
+    for n, o, p, q, c, i, j, at in loops.products(case.geometry):
+        if at is not None:
+            counts[{"y": (n, o, p, q), "weight": (o, c, i, j), "input": at}[target]] += 1
+    most = max(counts.values())
+    row, col = next(cell[2:] for cell in sorted(counts) if counts[cell] == most)
+    return row, col
 
 
 def sum_of(found: list[Term]) -> str:

@@ -38,12 +38,12 @@ def wrong_gradient(case: Case, name: str) -> np.ndarray | None:
     if not mutant.shows(case.geometry):
         return None
     weight = mutant.target == "weight"
-    right = case.grad_weight if weight else case.grad_input
+    shape = case.geometry.weight_shape if weight else case.geometry.x_shape
     try:
         other = mutant(case.grad_output, case.x if weight else case.weight, case.geometry)
     except (GeometryError, ValueError):  # it does not fit here: nobody gets to a result
         return None
-    return other if other.shape == right.shape else None
+    return other if other.shape == shape else None
 
 
 def mistakes(

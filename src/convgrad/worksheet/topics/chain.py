@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...geometry import ConvGeometry
 from ..dice import Dice
-from ..draws import Case, draw_case, in_words, table_of
+from ..draws import Case, draw_case, fill, free_geometry, in_words, table_of
 from ..parts import Line, Listing, Mistake, Question, Table
 from ..spelled import Term, sum_of, terms
 from ..wrong import mistakes
@@ -17,7 +19,10 @@ __all__ = ["CHAIN"]
 
 def _listing(dice: Dice, level: int, target: str) -> Question | None:
     """Name every product that lands in one cell."""
-    case = draw_case(dice, level)
+    geometry = free_geometry(dice, level)
+    if geometry is None:
+        return None
+    case = fill(dice, geometry, level)
     shape = case.weight.shape if target == "weight" else case.x.shape
     cell = dice.between(0, shape[2] - 1), dice.between(0, shape[3] - 1)
     found = list(terms(case, target, (0, 0, *cell)))
@@ -26,7 +31,6 @@ def _listing(dice: Dice, level: int, target: str) -> Question | None:
     array = "w" if target == "weight" else "x"
     pair = "x[h,v]·g[p,q]" if target == "weight" else "w[i,j]·g[p,q]"
     name = f"∂L/∂{array}[{cell[0]},{cell[1]}]"
-    geometry = case.geometry
     size = (
         f"`x` has {geometry.H} rows and {geometry.W} columns, `w` {geometry.KH} and "
         f"{geometry.KW}, `g` {geometry.OH} and {geometry.OW}."
@@ -47,7 +51,6 @@ def _listing(dice: Dice, level: int, target: str) -> Question | None:
             _turned(found[0], case, target),
         ),
         geometry=geometry,
-        arrays=case.arrays(),
         about={"target": target, "cell": (0, 0, *cell)},
         room=10,
     )
@@ -94,7 +97,7 @@ def small_change(dice: Dice, level: int) -> Question | None:
     cell = (0, 0, dice.between(0, array.shape[2] - 1), dice.between(0, array.shape[3] - 1))
     grown = array.copy()
     grown[cell] += 1
-    after = case._replace(x=grown) if of_x else case._replace(weight=grown)
+    after = replace(case, x=grown) if of_x else replace(case, weight=grown)
     change = (after.y - case.y)[0, 0]
     gradient = case.grad_input if of_x else case.grad_weight
     total = int(gradient[cell])

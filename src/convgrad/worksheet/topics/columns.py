@@ -9,7 +9,7 @@ from ...im2col import fold, unfold
 from ...mutants import MUTANTS
 from ...tables import multiplicity
 from ..dice import Dice
-from ..draws import in_words, numbers, table_of
+from ..draws import free_geometry, in_words, numbers, table_of
 from ..parts import Mistake, Question, Table
 
 __all__ = ["IM2COL"]
@@ -75,9 +75,8 @@ def fill_columns(dice: Dice, level: int) -> Question | None:
 
 
 def fold_counts(dice: Dice, level: int) -> Question | None:
-    geometry = _geometry(dice, level)
-    counts = multiplicity(geometry)
-    if counts.max() < 2:
+    geometry = free_geometry(dice, level)
+    if geometry is None or (counts := multiplicity(geometry)).max() < 2:
         return None
     h, v = max(np.ndindex(counts.shape), key=lambda cell: counts[cell])
     return Question(

@@ -9,7 +9,7 @@ from ...mutants import MUTANTS
 from ..dice import Dice
 from ..draws import draw_case, in_words, table_of, tap_table
 from ..parts import Line, Mistake, Question, Table
-from ..spelled import spelled
+from ..spelled import longest, spelled
 from ..wrong import OF_WEIGHT, mistakes, wrong_gradient
 from .shared import one_cell
 
@@ -24,6 +24,7 @@ def spread_g(dice: Dice, level: int) -> Question | None:
     spread = np.zeros((step * (geometry.OH - 1) + 1, step * (geometry.OW - 1) + 1), g.dtype)
     spread[::step, ::step] = g
     right = case.grad_weight[0, 0]
+    i, j = longest(case, "weight")
     return Question(
         title="g with gaps",
         text=(
@@ -38,7 +39,7 @@ def spread_g(dice: Dice, level: int) -> Question | None:
             Table("∂L/∂w", right, ("i", "j"), blank=np.ones(right.shape, bool)),
         ),
         answer=right,
-        working=spelled("∂L/∂w[0,0]", case, "weight", (0, 0, 0, 0)),
+        working=spelled(f"∂L/∂w[{i},{j}]", case, "weight", (0, 0, i, j)),
         mistakes=tuple(mistakes(case, OF_WEIGHT)),
         geometry=geometry,
         arrays=case.arrays(),

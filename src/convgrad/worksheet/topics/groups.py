@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...geometry import ConvGeometry
@@ -90,8 +92,8 @@ def one_block(dice: Dice, level: int) -> Question | None:
     right = case.grad_weight[o, c]
     cell = (o, c, 0, 0)
     ungrouped = ConvGeometry(**(geometry.as_dict() | {"C": 1, "O": 1, "groups": 1}))
-    alone = case._replace(
-        geometry=ungrouped, x=case.x[:, c : c + 1], grad_output=case.grad_output[:, o : o + 1]
+    alone = replace(
+        case, geometry=ungrouped, x=case.x[:, c : c + 1], grad_output=case.grad_output[:, o : o + 1]
     )
     wrong = [
         Mistake(alone.grad_weight[0, 0], f"Takes channel {c} of x: c counts within the group."),
@@ -131,8 +133,8 @@ def one_block(dice: Dice, level: int) -> Question | None:
 def how_many(dice: Dice, level: int) -> Question | None:
     G = dice.between(2, 2 + level)
     C, O = G * dice.between(2, 4), G * dice.between(2, 4)
-    k = dice.between(2, 3 + (level > 1))
-    geometry = ConvGeometry(C=C, H=8, W=8, O=O, KH=k, KW=k, groups=G)
+    KH, KW = dice.between(2, 4), dice.between(2, 4)
+    geometry = ConvGeometry(C=C, H=8, W=8, O=O, KH=KH, KW=KW, groups=G)
     grouped = int(np.prod(geometry.weight_shape))
     per_kernel = grouped // O
     if C == O:
@@ -140,21 +142,21 @@ def how_many(dice: Dice, level: int) -> Question | None:
     return Question(
         title="How many weights?",
         text=(
-            f"A layer goes from {C} to {O} channels with kernels of {k}×{k}. How many numbers has "
-            f"one kernel, and how many has the whole `weight`, without groups and with "
+            f"A layer goes from {C} to {O} channels with kernels of {KH}×{KW}. How many numbers "
+            f"has one kernel, and how many has the whole `weight`, without groups and with "
             f"`groups = {G}`?",
         ),
         asks=(
-            Line("one kernel, no groups", C * k * k),
-            Line("weight, no groups", O * C * k * k),
+            Line("one kernel, no groups", C * KH * KW),
+            Line("weight, no groups", O * C * KH * KW),
             Line(f"one kernel, {G} groups", per_kernel),
             Line(f"weight, {G} groups", grouped),
         ),
         answer=np.array([per_kernel, grouped]),
         working=(
-            f"A kernel has a plane of {k}·{k} = {k * k} numbers for each channel that it reads: "
-            f"{C} without groups, {C}/{G} = {geometry.CG} with them",
-            f"There are {O} kernels in both cases: {O}·{geometry.CG}·{k * k} = {grouped}",
+            f"A kernel has a plane of {KH}·{KW} = {KH * KW} numbers for each channel that it "
+            f"reads: {C} without groups, {C}/{G} = {geometry.CG} with them",
+            f"There are {O} kernels in both cases: {O}·{geometry.CG}·{KH * KW} = {grouped}",
         ),
         mistakes=(
             Mistake(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from ..draws import Case, in_words, table_of, tap_table
 from ..parts import Line, Mistake, Question, Table
-from ..spelled import number, spelled, terms
+from ..spelled import longest, number, spelled, terms
 from ..wrong import OF_INPUT, OF_WEIGHT, mistakes
 
 __all__ = ["SUMS", "Sum", "all_cells", "missing_number", "one_cell", "setting"]
@@ -42,13 +43,13 @@ class Sum:
 
 def _of_forward(case: Case, cell: tuple[int | slice, ...]) -> Iterable[Mistake]:
     """The output has no mutants in the package: its two usual mistakes exchange w's cells."""
-    turned = case._replace(weight=case.weight[..., ::-1, ::-1])
+    turned = replace(case, weight=case.weight[..., ::-1, ::-1])
     yield Mistake(
         np.asarray(turned.y[cell]),
         'Turns the kernel by 180° first, as "convolution" means in mathematics.',
     )
     if case.geometry.KH == case.geometry.KW:
-        crossed = case._replace(weight=case.weight.swapaxes(2, 3))
+        crossed = replace(case, weight=case.weight.swapaxes(2, 3))
         yield Mistake(np.asarray(crossed.y[cell]), "Exchanges rows and columns of the kernel.")
 
 
@@ -99,8 +100,7 @@ def all_cells(case: Case, target: str, level: int) -> Question | None:
     right = what.right(case)[0, 0]
     if right.size > {1: 12, 2: 20, 3: 25}[level]:
         return None
-    cells = list(np.ndindex(right.shape))
-    longest = max(cells, key=lambda cell: len(list(terms(case, target, (0, 0, *cell)))))
+    shown = longest(case, target)
     blank = np.ones(right.shape, bool)
     letters = (what.letters[0], what.letters[1])
     return Question(
@@ -109,7 +109,7 @@ def all_cells(case: Case, target: str, level: int) -> Question | None:
         given=what.given(case, level),
         asks=(Table(what.label, right, letters, blank=blank),),
         answer=right,
-        working=spelled(what.name(longest), case, target, (0, 0, *longest)),
+        working=spelled(what.name(shown), case, target, (0, 0, *shown)),
         mistakes=tuple(what.results(case, (0, 0))),
         geometry=case.geometry,
         arrays=case.arrays(),

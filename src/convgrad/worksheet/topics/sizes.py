@@ -16,7 +16,7 @@ __all__ = ["SIZES"]
 def _geometry(dice: Dice, level: int) -> ConvGeometry | None:
     stride = dice.between(1, 2) if level == 1 else dice.between(2, 3)
     try:
-        return ConvGeometry(
+        geometry = ConvGeometry(
             C=1,
             H=dice.between(5, 9 + 4 * level),
             W=dice.between(5, 9 + 4 * level),
@@ -29,6 +29,8 @@ def _geometry(dice: Dice, level: int) -> ConvGeometry | None:
         )
     except GeometryError:
         return None
+    # one place alone, and a mistake may leave none
+    return geometry if min(geometry.OH, geometry.OW) > 1 else None
 
 
 def _told(geometry: ConvGeometry) -> str:
@@ -154,7 +156,7 @@ def _wrong_leftovers(geometry: ConvGeometry) -> list[Mistake]:
 
 def which_cell(dice: Dice, level: int) -> Question | None:
     geometry = _geometry(dice, level)
-    if geometry is None or geometry.stride == (1, 1) or min(geometry.OH, geometry.OW) < 2:
+    if geometry is None or geometry.stride == (1, 1):
         return None
     p, q = dice.between(0, geometry.OH - 1), dice.between(1, geometry.OW - 1)
     i, j = dice.between(0, geometry.KH - 1), dice.between(0, geometry.KW - 1)

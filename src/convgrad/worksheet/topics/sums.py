@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ledger import contributions
 from ...tables import multiplicity
 from ..dice import Dice
-from ..draws import draw_case, in_words
+from ..draws import draw_case, fill, free_geometry, in_words
 from ..parts import Mistake, Question, Table
 from ..spelled import terms
 from . import shared
@@ -60,11 +59,10 @@ def input_all(dice: Dice, level: int) -> Question | None:
 
 def input_reads(dice: Dice, level: int) -> Question | None:
     """How many products land in each cell of x."""
-    case = draw_case(dice, level)
-    geometry = case.geometry
-    counts = multiplicity(geometry)
-    if counts.max() < 2:
+    geometry = free_geometry(dice, level)
+    if geometry is None or (counts := multiplicity(geometry)).max() < 2:
         return None
+    case = fill(dice, geometry, level)
     most = max(np.ndindex(counts.shape), key=lambda cell: counts[cell])
     found = terms(case, "input", (0, 0, *most))
     forgetful = np.minimum(counts, 1)
@@ -84,8 +82,6 @@ def input_reads(dice: Dice, level: int) -> Question | None:
         ),
         mistakes=(Mistake(forgetful, "Counts whether a cell is read, not how often."),),
         geometry=geometry,
-        arrays=case.arrays(),
-        about={"products": sum(1 for _ in contributions(geometry, "input"))},
         room=26,
     )
 
