@@ -576,3 +576,12 @@ def test_a_browser_that_prints_nothing_is_told_of(tmp_path, capsys, monkeypatch)
     monkeypatch.setenv("CHROMIUM", str(program))
     assert main(["worksheet", "--format", "pdf"]) == 2
     assert "did not print: cannot open display" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_page_on_the_command_tells_of_numbers_that_come():
+    page = (ROOT / "book" / "command.md").read_text("utf-8")
+    wrong, right = re.search(r"a (\d+) where\s+(\d+) is right", page).groups()
+    first = worksheet("weight-gradient", 7).questions[0]
+    assert int(right) == first.answer
+    names = {m.name for m in first.mistakes if m.result == int(wrong)}
+    assert {"wgrad_reversed", "wgrad_g_turned"} <= names

@@ -63,7 +63,7 @@ def _of_ask(ask: Ask) -> float:
     if isinstance(ask, Listing):
         return 6 + SIZES["answer"] * math.ceil(ask.lines / 2)
     if isinstance(ask, Choices):
-        return 6 + sum(_of_text(option, 84) + 1 for option in ask.options)
+        return 8 + sum(_of_text(option, 84) + 1 for option in ask.options)
     return 0.0
 
 

@@ -24,7 +24,7 @@ def _drawn(dice: Dice, level: int) -> tuple[ConvGeometry, np.ndarray]:
 
 def _planes(geometry: ConvGeometry, g: np.ndarray) -> tuple[Table, ...]:
     return tuple(
-        table_of(f"g, image {n}" + (f", kernel {o}" if geometry.O > 1 else ""), g[n, o], "pq")
+        table_of(f"image {n}, kernel {o}" if geometry.O > 1 else f"g, image {n}", g[n, o], "pq")
         for n in range(geometry.N)
         for o in range(geometry.O)
     )
