@@ -85,6 +85,7 @@ def test_other_seeds_give_other_sheets(topic):
     assert are_distinct(topic, range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", EVERY)
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_longest_sheet_repeats_nothing_and_begins_with_the_shorter(topic, level):
