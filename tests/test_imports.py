@@ -71,15 +71,10 @@ KNOWS: dict[str, set[str]] = {
 NUMPY_LAYER = set(KNOWS) - {"__init__"}
 KNOWS["kernels"] = {"extras", "geometry", "padding", "schedule"}
 KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
-<<<<<<< HEAD
 KNOWS["bench"] = {"api", "extras", "layers", *CORE}
 KNOWS["distributed"] = {"autograd", "checks", "extras", "geometry", "shards"}
-KNOWS["cli"] = NUMPY_LAYER | {"bench"}
-=======
-KNOWS["bench"] = {"api", "extras", *CORE}
 KNOWS["worksheet"] = NUMPY_LAYER
 KNOWS["cli"] = NUMPY_LAYER | {"bench", "worksheet"}
->>>>>>> sheets
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
 KNOWS["widgets"] = NUMPY_LAYER | {"figures"}

@@ -107,7 +107,9 @@ export function benchOf(label, { refuse, guard, look }, of = "") {
 
   /** Goes to the numbers: those that can be edited, if there are any. */
   function enter() {
-    (drawn.find(({ piece }) => piece.edit) ?? drawn[0])?.grid.enter();
+    const panels = [...el.children].flatMap((child) => made.get(child) ?? []);
+    const to = (panels.find(({ piece }) => piece.edit) ?? panels[0])?.grid;
+    to?.cell(...to.tabStop)?.focus();
   }
   return { el, draw, enter };
 }

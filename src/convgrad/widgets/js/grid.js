@@ -21,21 +21,17 @@ import { fitNumber, formatNumber, parseNumber } from "./words.js";
  * @returns {Pair | null}
  */
 export function moveFocus(key, row, col, rows, cols) {
-  /** @type {Record<string, Pair>} */
-  const moves = {
-    ArrowUp: [row - 1, col],
-    ArrowDown: [row + 1, col],
-    ArrowLeft: [row, col - 1],
-    ArrowRight: [row, col + 1],
-    Home: [row, 0],
-    End: [row, cols - 1],
-  };
-  const to = moves[key];
+  const by = ARROWS[key];
+  const to = by ? [row + by[0], col + by[1]] : { Home: [row, 0], End: [row, cols - 1] }[key];
   return to ? [clamp(to[0], 0, rows - 1), clamp(to[1], 0, cols - 1)] : null;
 }
 
-/** @type {Record<string, Pair>} */
+/** How far an arrow leads. @type {Record<string, Pair>} */
 export const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** Whether a key is pressed alone, not as part of a command of the browser. @param {KeyboardEvent} event */
+export const alone = (event) => !(event.ctrlKey || event.metaKey || event.altKey);
+
 const EXACT = 12; // digits of a number that is edited
 
 export class Grid {
@@ -104,11 +100,6 @@ export class Grid {
     this.ring.hidden = true;
     // who was in the grid stays in it, as when a knob is taken back; not before all is drawn
     if (held) queueMicrotask(() => this.cell(clamp(atRow, 0, rows - 1), clamp(atCol, 0, cols - 1))?.focus());
-  }
-
-  /** Goes to the cell where Tab comes in. */
-  enter() {
-    this.cell(...this.tabStop)?.focus();
   }
 
   /** Places on the border can be gone to. */
@@ -203,7 +194,7 @@ export class Grid {
   #key(event) {
     const at = /** @type {Element} */ (event.target).closest(".cg-cell");
     if (!(at instanceof HTMLElement) || event.target instanceof HTMLInputElement) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!alone(event)) return;
     const [row, col] = [Number(at.dataset.row), Number(at.dataset.col)];
     const cell = this.#cellOf(event);
     const by = ARROWS[event.key];

@@ -5,6 +5,7 @@
 import { at, indices } from "./conv.js";
 import { plus, watch } from "./bench.js";
 import { attribute, fill, h, say } from "./dom.js";
+import { alone, ARROWS } from "./grid.js";
 import { contributors, ringSteps } from "./shards.js";
 import { chunkWords, entryWords, imageStepWords, verdictOf, whoWords } from "./shards_words.js";
 import { fitNumber, subscript } from "./words.js";
@@ -20,8 +21,6 @@ import { fitNumber, subscript } from "./words.js";
 
 const MOST = { numbers: 48, maps: 2, images: 4 }; // on the bench: more is nobody's picture
 const LINE = 6; // numbers of a chunk in a line
-/** @type {Record<string, [number, number]>} */
-const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /** @param {string} [text]  such as "1,2" */
 const numbers = (text = "") => text.split(",").map(Number);
@@ -47,7 +46,7 @@ export function imagesStage({ guard, look }) {
     "keydown",
     guard((event) => {
       const by = ARROWS[event.key];
-      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!by || !alone(event)) return;
       const tile = /** @type {HTMLElement} */ (event.target);
       const all = [...tiles.values()];
       const [row, col] = numbers(tile.dataset.at);

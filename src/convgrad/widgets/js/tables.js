@@ -125,12 +125,8 @@ const READERS = [
   [".cg-canvas", ofPicture],
   [".cg-field-of", ofMaps],
   [".cg-overview", ofSlices],
-<<<<<<< HEAD
-  [".cg-told", ofDrawing],
-=======
-  [".cg-plain", ofDrawing],
+  [".cg-time", ofDrawing],
   [".cg-chart", ofDrawing],
->>>>>>> roof
 ];
 
 /** All that is drawn now, in the order of the page. @param {Element} root @returns {Plain[]} */

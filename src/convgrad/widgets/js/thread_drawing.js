@@ -158,7 +158,7 @@ export class TimePicture {
 
   /** @param {(processor: number) => void} watch */
   constructor(watch) {
-    this.el = h("div", { class: "cg-time cg-told" }, this.#names, h("div", { class: "cg-field-time" }, this.#svg, this.#needle, this.#list), this.#axis);
+    this.el = h("div", { class: "cg-time" }, this.#names, h("div", { class: "cg-field-time" }, this.#svg, this.#needle, this.#list), this.#axis);
     Object.assign(this.el, { plain: () => this.#plain });
     this.#list.addEventListener("click", (event) => {
       const at = /** @type {HTMLElement} */ (event.target).closest("[role=option]");
