@@ -49,8 +49,8 @@ export function watch(el, look, guard) {
 /** Pieces with plus signs between them. @param {Piece[]} pieces @returns {(Piece | string)[]} */
 export const plus = (pieces) => pieces.flatMap((piece, k) => (k ? ["+", piece] : [piece]));
 
-/** @param {string} label  what the bench shows @param {Handlers} on */
-export function benchOf(label, { refuse, guard, look }) {
+/** @param {string} label  what the bench shows @param {Handlers} on @param {string} [of]  whose grids they are, where others have grids of the same names */
+export function benchOf(label, { refuse, guard, look }, of = "") {
   const el = h("div", { class: "cg-bench", role: "group", "aria-label": label });
   /** @type {{grid: Grid, title: Element, heads: Element, piece: Piece}[]} */
   let drawn = [];
@@ -90,8 +90,9 @@ export function benchOf(label, { refuse, guard, look }) {
       fill(title, h("b", { class: `cg-ink-${key}` }, name));
       grid.shape(rows, cols, NO_BORDER);
       grid.options.onedit = edit && guard(edit);
-      grid.label(`${name}${edit ? ": Enter edits a number" : ""}`);
+      grid.label(`${name}${of}${edit ? ": Enter edits a number" : ""}`);
       grid.write(piece.at);
+      for (const { el: cell, value } of grid.cells.values()) cell.ariaLabel = value === null ? "empty" : null;
       if (names) fill(heads, ...indices(rows).map((row) => h("span", {}, names(row))));
       for (const [mark, has] of Object.entries(marks)) {
         grid.mark(mark, indices(rows).filter(has).flatMap((row) => indices(cols).map((col) => [row, col])));

@@ -125,7 +125,7 @@ export function imagesStage({ guard, look }) {
       const send = sending.find(({ chunk }) => chunk === c);
       tile.dataset.way = send?.receiver !== device ? "" : send.phase === "reduce" ? "+" : "=";
       tile.classList.toggle("cg-meets", send?.receiver === device || send?.sender === device);
-      attribute(tile, "aria-label", `device ${device}, chunk ${c}: ${state ? `parts, and the first number of their sum: ${who} ${value}` : "not computed yet"}`);
+      attribute(tile, "aria-label", `device ${device}, chunk ${c}: ${state ? `parts and first number: ${who} ${value}` : "not computed yet"}`);
     }
     // ---- in words, and on the bench
     let words = imageStepWords(g, options, sizes, { move, sends }, verdictOf(options, sizes, scene.equal));

@@ -24,7 +24,7 @@ export function rowsStage(on) {
   /** @param {number} device */
   function stripOf(device) {
     const title = h("div", { class: "cg-device" });
-    const bench = benchOf(`device ${device}`, on);
+    const bench = benchOf(`device ${device}`, on, `, device ${device}`);
     return { title, bench, el: h("div", { class: "cg-strip" }, title, bench.el) };
   }
 

@@ -89,7 +89,7 @@ export function imageStepWords(g, { loss }, sizes, { move, sends }, verdict) {
     const end = round < P - 1 ? "" : gather ? ". Now all have all" : ". Now each has one complete chunk";
     return `${gather ? "all-gather" : "reduce-scatter"} ${round} of ${P - 1}: every device sends ${does}${end}. Sent so far: ${mostWords(numbersSent(size, P, sends))}`;
   }
-  if (move === "average") return `average: each device divides by ${P}, the number of devices. (DistributedDataParallel divides before it adds)`;
+  if (move === "average") return `average: each device divides by ${P}, their number, as DistributedDataParallel does`;
   const all = numbersSent(size, P);
   return `${verdict}${P > 1 ? `. Each sent ${mostWords(all)}: ${size % P ? "about " : ""}2·(${P} − 1)/${P} of ${size}` : ""}`;
 }
@@ -180,7 +180,7 @@ export function rowStepWords(g, shards, messages, move, equal) {
       return `backward, the halo goes the way back, and is added to what the owner has: ${sentWords(messages, true)}`;
     default:
       return equal
-        ? "{result grad_input}, row by row, is that of one device. The parts of {result grad_weight} are added by a ring, as with images: again the numbers of one device"
+        ? "{result grad_input}, row by row, is that of one device, and so is {result grad_weight}, the sum over devices (by a ring, as with images)"
         : "{error these are not the numbers of one device}";
   }
 }
