@@ -216,6 +216,8 @@ for answer in answers:
 print("same answers:", len(answers))
 
 from convgrad.__main__ import main
+from convgrad.worksheet import worksheet
+assert worksheet("all", level=2, count=10).key
 assert main(["ledger", "--example", "B", "--limit", "1"]) == 0
 assert main(["check", "convgrad.windows:grad_weight", "--count", "20"]) == 0
 """

@@ -133,7 +133,7 @@ def worksheet(
     --------
     >>> sheet = worksheet("bias", seed=3, count=1)
     >>> sheet.questions[0].answer
-    array([15])
+    array([24])
     >>> sheet.command
     'convgrad worksheet --topic bias --seed 3 --level 1 --count 1'
     """
