@@ -43,7 +43,11 @@ class Split(NamedTuple):
     K: int
 
 
-def split(geometry: ConvGeometry, tiles: int, splits: int | None = None) -> Split:
+def split(
+    geometry: ConvGeometry,
+    tiles: int,
+    splits: int | None = None,
+) -> Split:
     """Enough parts to keep the device busy, or as many as asked for."""
     wanted = splits or max(1, programs_at_once() // tiles)
     depth = windows(geometry)
