@@ -269,8 +269,8 @@ def blocks(
 ) -> Iterator[Block]:
     """The outputs of these images, in blocks of columns of a good size.
 
-    Small images share a block, large ones are cut into rows, with ``least``
-    windows or more.
+    Small images share a block, large ones are cut into rows, each with at least
+    as many windows as asked for.
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 16, SMALLEST), LARGEST)
