@@ -63,7 +63,7 @@ class Worksheet:
 
     @cached_property
     def key(self) -> str:
-        """The key, another such file, with answers, worked sums, and what usual mistakes lead to."""
+        """The key in a file of its own, with answers, worked sums, and what mistakes lead to."""
         return key_html(self.questions, self.title, self._about, self.command)
 
     @property
