@@ -55,7 +55,7 @@ def test_what_the_hand_does_first():
     assert copied.limit == "memory" and copied.tflops < one.tflops / 9
     tiles = {which: bound(LAYER, which, H100, "float16", tile=128) for which in MAPS}
     for which in ("forward", "grad_input"):
-        assert tiles[which].tflops > 0.98 * one.tflops  # "hardly move"
+        assert tiles[which].tflops > 0.98 * one.tflops  # "stay where they are"
     assert 0.02 < tiles["grad_weight"].tflops / one.tflops < 0.05  # "a few hundredths"
     shares = [
         bound(LAYER, "grad_weight", H100, "float16", tile=128, splits=s) for s in (1, 13, 26, 27)
