@@ -4,7 +4,7 @@ The kernels see products of matrices that nobody stores.  A row or a column of s
 number, and from the number follow the indices of the equation:
 
     k → n, p, q    a window: an output cell of an image
-    r → c, i, j    a column of im2col: a channel of the group and a tap
+    r → c, i, j    a row of im2col: a channel of the group and a tap
     m → n, h, v    a cell of an image
 
 ``o`` and ``c`` count within the group.  The geometry is a constant to the compiler: it turns
@@ -150,7 +150,7 @@ def load_g(grad_output, o, k, group, geometry: tl.constexpr):
 
 @triton.jit
 def load_x(x, k, r, group, geometry: tl.constexpr):
-    """X[k, r] = x[n, c, h, v]: im2col's columns, read but never stored."""
+    """X[k, r] = x[n, c, h, v]: im2col turned over, read but never stored."""
     n, p, q = window(k, geometry)
     c, i, j = column(r, geometry)
     h, v = source(p, q, i, j, geometry)
