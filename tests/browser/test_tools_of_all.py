@@ -49,7 +49,9 @@ class Shown:
     def seen(self) -> list[str]:
         """Grids, maps and sentences."""
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => done()))")
-        return self.root.locator(".cg-stage, .cg-spelled, .cg-said, .cg-sizes").all_inner_texts()
+        return self.root.locator(
+            ".cg-stage, .cg-bench, .cg-spelled, .cg-said, .cg-sizes"
+        ).all_inner_texts()
 
     def copied(self, name: str) -> str:
         self.button(name).click()

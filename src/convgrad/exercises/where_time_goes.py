@@ -481,7 +481,7 @@ _write_digits = Function(
         "Move the point so that `count` digits stand before it, round, and move it back.",
         "`np.frexp(x)` gives a fraction from ½ to 1 and an exponent of two; `np.ldexp(fraction, "
         "exponent)` puts them together again.",
-        "A fraction times $2^{\\text{count}}$ has `count` digits before the point. `np.round` goes "
+        "A fraction times `2**count` has `count` digits before the point. `np.round` goes "
         "to the even neighbour from the middle.",
     ),
     trials=_digits_trials,
