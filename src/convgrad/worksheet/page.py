@@ -122,7 +122,7 @@ def _table(table: Table, solved: bool) -> str:
         cells = "".join(_cell(table, (k, col), solved) for col in range(table.values.shape[1]))
         body += f'<tr><th scope="row">{_text(name)}</th>{cells}</tr>'
     to_fill = table.blank is not None
-    state = ' <span class="todo">to fill in</span>' if to_fill and not solved else ""
+    state = ' <span class="unfilled">to fill in</span>' if to_fill and not solved else ""
     kind = " answer" if to_fill else ""
     return (
         f'<div class="part" style="min-width:{width(table):g}mm"><table class="grid{kind}">'
