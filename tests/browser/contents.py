@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,3 +79,30 @@ def pages_showing(widget: str) -> list[str]:
 def page_with_two(widget: str) -> str:
     """The first page that makes this widget at least twice."""
     return next(page for page in pages_showing(widget) if cells(page).count(f"{widget}(") > 1)
+
+
+def tab_stops(page: Page, widget: str, most: int) -> set[str]:
+    """What Tab leads to within a widget, from where the focus is; each stop must show where it is.
+
+    Roles, or for plain elements ``"BUTTON: its words"``; at most so many presses.
+    """
+    stops = set()
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        name, inside, outlined = page.evaluate(
+            """(widget) => {
+              const at = document.activeElement;
+              const style = getComputedStyle(at);
+              const label = at.getAttribute("aria-label") ?? at.textContent;
+              const seen = style.outlineStyle !== "none" || style.boxShadow !== "none"
+                || at.matches("input[type=radio], input[type=checkbox], input[type=range]");
+              return [at.getAttribute("role") ?? at.tagName + ": " + label,
+                at.closest(widget) !== null, seen];
+            }""",
+            widget,
+        )
+        if not inside:
+            break
+        assert outlined, f"nothing shows that the focus is on {name}"
+        stops.add(name)
+    return stops

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import FAINT_TEXT, pages_showing
+from contents import FAINT_TEXT, pages_showing, tab_stops
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, conv2d_backward, example
@@ -285,24 +285,7 @@ def test_it_works_by_keyboard_alone(tab, blocks):
 def test_everything_can_be_reached_by_tab(blocks):
     """Tab walks through choices, maps and buttons; each stop shows where it is."""
     blocks.root.get_by_role("button").first.focus()
-    stops = set()
-    for _ in range(40):
-        blocks.page.keyboard.press("Tab")
-        name, inside, outlined = blocks.page.evaluate(
-            """() => {
-              const at = document.activeElement;
-              const style = getComputedStyle(at);
-              const label = at.getAttribute("aria-label") ?? at.textContent;
-              const seen = style.outlineStyle !== "none" || style.boxShadow !== "none"
-                || at.matches("input[type=radio], input[type=checkbox], input[type=range]");
-              return [at.getAttribute("role") ?? at.tagName + ": " + label,
-                at.closest(".cg-groups") !== null, seen];
-            }"""
-        )
-        if not inside:
-            break
-        assert outlined, f"nothing shows that the focus is on {name}"
-        stops.add(name)
+    stops = tab_stops(blocks.page, ".cg-groups", most=40)
     assert {"option", "gridcell"} <= stops
     assert any(stop.startswith("BUTTON: play") for stop in stops)
     assert any(stop.startswith("SUMMARY") for stop in stops)

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import FAINT_TEXT, page_with_two, pages_showing
+from contents import FAINT_TEXT, page_with_two, pages_showing, tab_stops
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, conv2d_backward, example, ledger
@@ -265,24 +265,7 @@ def test_each_step_is_spelled_and_announced(player):
 def test_everything_can_be_reached_by_tab(player):
     """Tab walks through choices, grids and buttons; each stop shows where it is."""
     player.root.get_by_role("radio").first.focus()
-    stops = set()
-    for _ in range(40):
-        player.page.keyboard.press("Tab")
-        name, inside, outlined = player.page.evaluate(
-            """() => {
-              const at = document.activeElement;
-              const style = getComputedStyle(at);
-              const label = at.getAttribute("aria-label") ?? at.textContent;
-              const seen = style.outlineStyle !== "none" || style.boxShadow !== "none"
-                || at.matches("input[type=radio], input[type=checkbox], input[type=range]");
-              return [at.getAttribute("role") ?? at.tagName + ": " + label,
-                at.closest(".cg-player") !== null, seen];
-            }"""
-        )
-        if not inside:
-            break
-        assert outlined, f"nothing shows that the focus is on {name}"
-        stops.add(name)
+    stops = tab_stops(player.page, ".cg-player", most=40)
     assert "gridcell" in stops
     assert any(stop.startswith("BUTTON: play") for stop in stops)
     assert any(stop.startswith("SUMMARY") for stop in stops)

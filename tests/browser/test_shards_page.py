@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import FAINT_TEXT, pages_showing
+from contents import FAINT_TEXT, pages_showing, tab_stops
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, example
@@ -369,24 +369,7 @@ def test_it_works_by_keyboard_alone(tab, images):
 def test_everything_can_be_reached_by_tab(images):
     """Tab walks through choices, chunks and buttons; each stop shows where it is."""
     images.root.get_by_role("button").first.focus()
-    stops = set()
-    for _ in range(40):
-        images.page.keyboard.press("Tab")
-        name, inside, outlined = images.page.evaluate(
-            """() => {
-              const at = document.activeElement;
-              const style = getComputedStyle(at);
-              const label = at.getAttribute("aria-label") ?? at.textContent;
-              const seen = style.outlineStyle !== "none" || style.boxShadow !== "none"
-                || at.matches("input[type=radio], input[type=checkbox], input[type=range]");
-              return [at.getAttribute("role") ?? at.tagName + ": " + label,
-                at.closest(".cg-shards") !== null, seen];
-            }"""
-        )
-        if not inside:
-            break
-        assert outlined, f"nothing shows that the focus is on {name}"
-        stops.add(name)
+    stops = tab_stops(images.page, ".cg-shards", most=40)
     assert {"option", "gridcell"} <= stops
     assert any(stop.startswith("BUTTON: play") for stop in stops)
     assert any(stop.startswith("INPUT") for stop in stops)

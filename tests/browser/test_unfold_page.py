@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from contents import FAINT_TEXT, pages_showing
+from contents import FAINT_TEXT, pages_showing, tab_stops
 from playwright.sync_api import Locator, Page, expect
 
 from convgrad import ConvGeometry, GeometryError, example, im2col
@@ -343,24 +343,7 @@ def test_keys_do_what_the_help_says(tab, matrix):
 def test_everything_can_be_reached_by_tab(matrix):
     """Tab walks through choices, grids and buttons; each stop shows where it is."""
     matrix.root.get_by_role("button").first.focus()
-    stops = set()
-    for _ in range(40):
-        matrix.page.keyboard.press("Tab")
-        name, inside, outlined = matrix.page.evaluate(
-            """() => {
-              const at = document.activeElement;
-              const style = getComputedStyle(at);
-              const label = at.getAttribute("aria-label") ?? at.textContent;
-              const seen = style.outlineStyle !== "none" || style.boxShadow !== "none"
-                || at.matches("input[type=radio], input[type=checkbox], input[type=range]");
-              return [at.getAttribute("role") ?? at.tagName + ": " + label,
-                at.closest(".cg-unfold") !== null, seen];
-            }"""
-        )
-        if not inside:
-            break
-        assert outlined, f"nothing shows that the focus is on {name}"
-        stops.add(name)
+    stops = tab_stops(matrix.page, ".cg-unfold", most=40)
     assert "gridcell" in stops
     assert any(stop.startswith("BUTTON: play") for stop in stops)
     assert any(stop.startswith("SUMMARY") for stop in stops)
