@@ -93,7 +93,9 @@ def test_gradcheck_and_gradgradcheck(way, options):
         return conv2d(*tensors, **options, implementation=way)
 
     assert gradcheck(run, operands)
-    assert gradgradcheck(run, operands)
+    # along random directions: number by number takes twenty times as long, and the second gradient
+    # is held to autograd's, digit for digit, below
+    assert gradgradcheck(run, operands, fast_mode=True)
 
 
 @every_way
