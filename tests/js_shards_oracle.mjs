@@ -6,7 +6,8 @@ import { readFileSync } from "node:fs";
 import { geometryOf, indices } from "../src/convgrad/widgets/js/conv.js";
 import { contributors, evenly, halo, numbersSent, reads, ringSteps, rowCut } from "../src/convgrad/widgets/js/shards.js";
 import { imageScene, movesIn, rowScene, sizesOf } from "../src/convgrad/widgets/js/shards_scene.js";
-import { imageStepWords, rowFormula, rowStepWords, rowWords, verdictOf } from "../src/convgrad/widgets/js/shards_words.js";
+import { rowWords } from "../src/convgrad/widgets/js/shards_spots.js";
+import { imageStepWords, rowFormula, rowStepWords, verdictOf } from "../src/convgrad/widgets/js/shards_words.js";
 
 /** @typedef {import("../src/convgrad/widgets/js/conv.js").Operands} Operands */
 /** @typedef {Operands & {geometry: import("../src/convgrad/widgets/js/conv.js").Spec, options: any, most: number}} Case */

@@ -131,7 +131,7 @@ def test_traits_are_the_ones_the_browser_knows() -> None:
     read = set(re.findall(r'model\.get\("(\w+)"\)', source))
     assert {"geometry", "look", "presets", "limits", "transposed", "view"} <= read
     assert read <= set(GeometryExplorer.class_traits(sync=True))
-    assert 0 < (STATIC / "geometry_explorer.js").stat().st_size <= 40 * 1024
+    assert 0 < (STATIC / "geometry_explorer.js").stat().st_size <= 40_000
 
 
 # ---- without JavaScript ----------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_traits_are_the_ones_the_browser_knows() -> None:
     model = (STATIC.parent / "js" / "roofline_model.js").read_text("utf-8")
     names = re.search(r"export const CARDS = \[(.*?)\];", model, re.S)
     assert names and re.findall(r'"([^"]+)"', names[1]) == list(CARDS)
-    assert 0 < (STATIC / "roofline.js").stat().st_size <= 40 * 1024
+    assert 0 < (STATIC / "roofline.js").stat().st_size <= 40_000
     assert (STATIC / "roofline.css").stat().st_size > 0
 
 

@@ -158,7 +158,7 @@ def test_the_loader_keeps_its_names_to_itself(extension):
 def test_bundles_stay_small(extension):
     static = ROOT / "src" / "convgrad" / "widgets" / "static"
     assert len(extension.loader_text().encode()) <= 5_000
-    assert (static / "predict.js").stat().st_size <= 40 * 1024
+    assert (static / "predict.js").stat().st_size <= 40_000
 
 
 def test_a_packed_module_hands_over_its_text(extension):

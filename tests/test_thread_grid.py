@@ -179,6 +179,6 @@ def test_percent_is_never_rounded_to_all_or_nothing() -> None:
 
 def test_the_bundle_is_there_and_reads_traits_that_exist() -> None:
     assert (STATIC / "thread_grid.css").stat().st_size > 0
-    assert (STATIC / "thread_grid.js").stat().st_size <= 40 * 1024
+    assert (STATIC / "thread_grid.js").stat().st_size <= 40_000
     traits = set(ThreadGrid.class_traits(sync=True))
     assert {"geometry", "numbers", "tile", "splits", "processors", "watched", "cell"} <= traits

@@ -371,7 +371,7 @@ def test_the_fallback_keeps_the_room_of_the_live_player() -> None:
 def test_the_bundles_are_there() -> None:
     for name in ("contribution_player.js", "contribution_player.css"):
         assert (STATIC / name).stat().st_size > 0
-    assert (STATIC / "contribution_player.js").stat().st_size <= 40 * 1024
+    assert (STATIC / "contribution_player.js").stat().st_size <= 40_000
 
 
 def test_a_missing_anywidget_says_what_to_install() -> None:

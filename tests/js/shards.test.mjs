@@ -9,7 +9,8 @@ import { geometryOf } from "../../src/convgrad/widgets/js/conv.js";
 import { inked } from "../../src/convgrad/widgets/js/inked.js";
 import { evenly, haloMessages, imageShards, partOf, rowShards, whole } from "../../src/convgrad/widgets/js/shards.js";
 import { imageScene, movesIn, rowScene, sizesOf } from "../../src/convgrad/widgets/js/shards_scene.js";
-import { bucketSize, chunkWords, entryName, entryWords, imageStepWords, rowFormula, rowStepWords, rowWords, verdictOf, whoWords } from "../../src/convgrad/widgets/js/shards_words.js";
+import { chunkWords, entryName, entryWords, rowWords } from "../../src/convgrad/widgets/js/shards_spots.js";
+import { bucketSize, imageStepWords, rowFormula, rowStepWords, verdictOf, whoWords } from "../../src/convgrad/widgets/js/shards_words.js";
 import { plainText } from "../../src/convgrad/widgets/js/words.js";
 import { spec } from "./specs.mjs";
 

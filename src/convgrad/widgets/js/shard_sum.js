@@ -41,6 +41,8 @@ class ShardView extends OperandsView {
   #dealing = null;
   /** Which map the rows show. @type {ReturnType<typeof import("./dealing.js").picking> | null} */
   #picking = null;
+  /** What is looked at, in words. @type {typeof import("./shards_spots.js").spotWords | undefined} */
+  #inWords;
   #pick = { n: 0, o: 0, c: 0 };
   #place = h("div", { class: "cg-dealing" });
   #picks = h("div", { class: "cg-picks" });
@@ -85,6 +87,7 @@ class ShardView extends OperandsView {
       this.draw();
     };
     this.#picking = tools.picking(this.#picks, take, this.#on);
+    this.#inWords = tools.spotWords;
     this.draw();
   }
 
@@ -132,7 +135,7 @@ class ShardView extends OperandsView {
       this.#kept = { key, arrays, scene: images ? imageScene(g, arrays, options, sizes) : rowScene(g, arrays, sizes) };
     }
     const { words, pieces } = here.draw(this.#kept.scene, {
-      ...{ g, arrays, options, sizes, moves: movesIn(g, options, most), step: this.head.step, pick: this.#pick },
+      ...{ g, arrays, options, sizes, moves: movesIn(g, options, most), step: this.head.step, pick: this.#pick, inWords: this.#inWords },
       spot: this.head.playing ? null : (this.#looks.hover ?? this.#looks.focus ?? null),
       edit: (array, index, value) => this.editNumber(array, index, value),
     });

@@ -7,7 +7,7 @@ import { plus, watch } from "./bench.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { alone, ARROWS } from "./grid.js";
 import { contributors, ringSteps } from "./shards.js";
-import { chunkWords, entryWords, imageStepWords, verdictOf, whoWords } from "./shards_words.js";
+import { imageStepWords, verdictOf, whoWords } from "./shards_words.js";
 import { fitNumber, subscript } from "./words.js";
 
 /** @typedef {import("./bench.js").Handlers} Handlers */
@@ -17,7 +17,7 @@ import { fitNumber, subscript } from "./words.js";
 /** @typedef {import("./shards_words.js").Move} Move */
 /** @typedef {import("./shards_words.js").Options} Options */
 /** An image, a chunk of a device, a number of the bucket, a row of the image. @typedef {{kind: "image" | "chunk" | "entry" | "row", index: number[]}} Spot */
-/** @typedef {{g: Geometry, arrays: import("./conv.js").Operands, options: Options, sizes: number[], moves: Move[], step: number, spot: Spot | null, pick: import("./dealing.js").Pick, edit: (array: "x" | "grad_output", index: number[], value: number) => void}} Now */
+/** @typedef {{g: Geometry, arrays: import("./conv.js").Operands, options: Options, sizes: number[], moves: Move[], step: number, spot: Spot | null, inWords?: typeof import("./shards_spots.js").spotWords, pick: import("./dealing.js").Pick, edit: (array: "x" | "grad_output", index: number[], value: number) => void}} Now */
 
 const MOST = { numbers: 48, maps: 2, images: 4 }; // on the bench: more is nobody's picture
 const LINE = 6; // numbers of a chunk in a line
@@ -127,10 +127,8 @@ export function imagesStage({ guard, look }) {
       attribute(tile, "aria-label", `device ${device}, chunk ${c}: ${state ? `parts and first number: ${who} ${value}` : "not computed yet"}`);
     }
     // ---- in words, and on the bench
-    let words = imageStepWords(g, options, sizes, { move, sends }, verdictOf(options, sizes, scene.equal));
-    const [a, b] = spot?.index ?? [];
-    if (spot?.kind === "chunk" && state) words = `chunk ${b} is {result ${chunkWords(g, chunks[b])}}; device ${a} has in it the parts of ${whoWords(contributors(P, sends, a, b), P)}`;
-    else if (spot?.kind === "entry") words = entryWords(g, a, own.map((bucket) => bucket[a]));
+    const told = spot && now.inWords?.(spot, g, scene, state && sends);
+    const words = told ?? imageStepWords(g, options, sizes, { move, sends }, verdictOf(options, sizes, scene.equal));
     if (shown.kind === "image") return { words, pieces: maps(now, shown.index[0]) };
     const [device, c] = shown.index;
     const piece = chunkPiece(chunks[c]);

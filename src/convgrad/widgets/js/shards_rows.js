@@ -6,7 +6,7 @@ import { at, channelOf } from "./conv.js";
 import { benchOf, plus } from "./bench.js";
 import { fill, h, say } from "./dom.js";
 import { NOTHING, holds } from "./shards.js";
-import { rowStepWords, rowWords, runWords } from "./shards_words.js";
+import { rowStepWords, runWords } from "./shards_words.js";
 import { subscript } from "./words.js";
 
 /** @typedef {import("./bench.js").Piece} Piece */
@@ -41,7 +41,7 @@ export function rowsStage(on) {
     if (el.childElementCount !== shards.length) fill(el, ...strips.slice(0, shards.length).map((strip) => strip.el));
     const move = moves[step];
     return {
-      words: lit === NOTHING ? rowStepWords(g, shards, messages, move, scene.equal) : rowWords(shards, lit),
+      words: (spot?.kind === "row" && now.inWords?.(spot, g, scene, null)) || rowStepWords(g, shards, messages, move, scene.equal),
       pieces: sumPieces(scene, now, lit),
     };
   }

@@ -1,9 +1,9 @@
 // @ts-check
 // ShardSum in words and as code.  A part in the colour of what it names is written {key text}.
 
-import { indices, unravel } from "./conv.js";
-import { halo, holds, numbersSent, reads, ringSteps } from "./shards.js";
-import { factor, formatNumber, subscript } from "./words.js";
+import { indices } from "./conv.js";
+import { halo, numbersSent, ringSteps } from "./shards.js";
+import { formatNumber } from "./words.js";
 
 /** @typedef {import("./conv.js").Geometry} Geometry */
 /** @typedef {import("./shards.js").Shard} Shard */
@@ -51,19 +51,8 @@ export function whoWords([first, count], P) {
   return count > (P > 5 ? 1 : 3) ? `${first}…${who[count - 1]}` : who.join(" + ");
 }
 
-/** The name of a number of the bucket: grad_weight first, then grad_bias. @param {Geometry} g @param {number} k */
-export function entryName(g, k) {
-  const shape = [g.O, g.CG, g.KH, g.KW];
-  const weights = shape.reduce((all, size) => all * size, 1);
-  return k < weights ? subscript("grad_weight", unravel(k, shape)) : subscript("grad_bias", [k - weights]);
-}
-
 /** @param {Geometry} g */
 export const bucketSize = (g) => g.O * g.CG * g.KH * g.KW + g.O;
-
-/** What a chunk holds. @param {Geometry} g @param {Run} chunk */
-export const chunkWords = (g, [start, stop]) =>
-  stop === start ? "nothing" : stop - start === 1 ? entryName(g, start) : `${entryName(g, start)} … ${entryName(g, stop - 1)}`;
 
 /**
  * What a step of the images' view has done.
@@ -116,10 +105,6 @@ export function verdictOf({ loss, combine }, sizes, equal) {
 /** @param {number[]} sizes @param {number} P */
 const weightWords = (sizes, P) => `an image of ${sizes.map((size, r) => `device ${r} by 1/${size * P}`).join(", of ")}`;
 
-/** One number of the bucket, device by device. @param {Geometry} g @param {number} k @param {number[]} values */
-export const entryWords = (g, k, values) =>
-  `{result ${entryName(g, k)}} = ${values.map((value) => factor(value)).join(" + ")} = ${formatNumber(values.reduce((a, b) => a + b))}, one term for each device`;
-
 // ---- rows ------------------------------------------------------------------------------------
 
 /** A term of the index map in numbers: `2·1`. @param {number} a @param {number} b */
@@ -140,13 +125,6 @@ export function rowFormula(g, shard) {
     `it reads from ${from.sum} = ${formatNumber(from.h)} to ${to.sum} = ${formatNumber(to.h)}${beyond}. ` +
     `It holds ${runWords("row", shard.owned)}; ${missing.length ? `its halo: ${rowsNamed(missing)}` : "no halo"}`
   );
-}
-
-/** Who holds a row of the image, and who reads it. @param {Shard[]} shards @param {number} h */
-export function rowWords(shards, h) {
-  const readers = shards.filter((shard) => reads(shard).includes(h)).map(({ device }) => device);
-  const owner = shards.find(({ owned }) => holds(owned, h))?.device;
-  return `row ${h} of {x x} is held by device ${owner} and read by ${readers.length ? `device${readers.length > 1 ? "s" : ""} ${readers.join(", ")}` : "no window"}`;
 }
 
 /** @param {Message[]} messages @param {boolean} back */

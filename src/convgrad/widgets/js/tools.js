@@ -11,10 +11,11 @@ import { attribute, drawing, h, say } from "./dom.js";
 import { History } from "./history.js";
 import { KnobForm, copySpec } from "./knobs.js";
 import { small } from "./limits.js";
+import { spotWords } from "./shards_spots.js";
 import { asTables } from "./tables.js";
 import * as torch from "./torch_code.js";
 
-export { KnobForm, dealing, picking };
+export { KnobForm, dealing, picking, spotWords };
 
 /** @typedef {import("./equip.js").Abilities} Abilities */
 /** @typedef {import("./equip.js").Context} Context */
