@@ -64,7 +64,13 @@ def test_words_lead_to_their_chapter(visit):
 
 
 def test_the_index_leads_to_the_place(visit):
-    view = visit().goto("genindex.html", settle=False)
+    view = visit(width=320).goto("genindex.html", settle=False)
+    assert view.evaluate("() => document.documentElement.scrollWidth") == 320
+    rights = view.locator(".indextable a").evaluate_all(
+        "(links) => links.map((link) => link.getBoundingClientRect().right)"
+    )
+    assert len(rights) > 100 and max(rights) <= 320
+    assert view.get_by_text("!", exact=False).count() == 0, "the mark of a main entry is no word"
     view.get_by_role("link", name="straight-through estimator").click()
     view.wait_for_url("**/book/part5/approximate_gradients.html#straight-through")
     heading = view.get_by_role("heading", name="Straight through")
