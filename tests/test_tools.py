@@ -336,7 +336,9 @@ def test_text_travels_compressed_and_is_not_sent_twice(tmp_path):
             assert headers["Content-Encoding"] == "gzip"
             assert len(body) == int(headers["Content-Length"]) < len(page) / 10
             assert gzip.decompress(body).decode() == page
-        assert ask("index.html")[1].decode() == page, "who does not take gzip gets the page as it is"
+        assert ask("index.html")[1].decode() == page, (
+            "who does not take gzip gets the page as it is"
+        )
         assert "Content-Encoding" not in ask("picture.png", **takes)[0]
         with pytest.raises(urllib.error.HTTPError) as unchanged:
             ask("", **takes, **{"If-None-Match": headers["ETag"]})

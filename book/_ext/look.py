@@ -109,9 +109,18 @@ _STUMBLES = re.compile(
 )
 
 
+# In the list of pages: a handle that unfolds those under a page, and shows only an arrow.
+_HANDLE = re.compile(r'(<a [^>]*>([^<]*)</a>\s*<details[^>]*><summary)(?=><span class="toctree-t)')
+
+
 def mend_markup(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
     if "body" in context:
         context["body"] = _STUMBLES.sub("", context["body"])
+    tree = context.get("generate_toctree_html")
+    if tree is not None:
+        context["generate_toctree_html"] = lambda *arguments, **options: _HANDLE.sub(
+            r'\1 aria-label="pages under \2"', str(tree(*arguments, **options))
+        )
 
 
 # A file of the site, and what a page has in it that needs the file.
@@ -181,7 +190,7 @@ def leave_icon_library(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_palette)
     app.connect("doctree-resolved", box_tables)
-    app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", mend_markup, priority=900)  # after the theme's own
     app.connect("html-page-context", load_what_is_used)
     app.connect("build-finished", open_front_door)
     app.connect("build-finished", leave_icon_library)
