@@ -109,13 +109,16 @@ _STUMBLES = re.compile(
 )
 
 
+# The corner of a table with heads on two sides is no head.
+_CORNER = re.compile(r'<th class="(head[^"]*)">((?:<p></p>|\s)*)</th>')
 # In the list of pages: a handle that unfolds those under a page, and shows only an arrow.
 _HANDLE = re.compile(r'(<a [^>]*>([^<]*)</a>\s*<details[^>]*><summary)(?=><span class="toctree-t)')
 
 
 def mend_markup(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
     if "body" in context:
-        context["body"] = _STUMBLES.sub("", context["body"])
+        body = _STUMBLES.sub("", context["body"])
+        context["body"] = _CORNER.sub(r'<td class="\1">\2</td>', body)
     tree = context.get("generate_toctree_html")
     if tree is not None:
         context["generate_toctree_html"] = lambda *arguments, **options: _HANDLE.sub(
