@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from convgrad import IMPLEMENTATIONS
 from tools.imports import PACKAGE, files, graph, imported, layers, sentence
 
 # Who may know whom.  Each part lists the parts below it that it may import; a new module of the
@@ -221,7 +222,7 @@ def test_numpy_alone_is_enough_and_no_thread_is_started():
     result = run_python(ALONE)
     assert result.returncode == 0, result.stderr
     first, *of_the_command = result.stdout.splitlines()
-    assert first == f"same answers: {len(convgrad.IMPLEMENTATIONS)}"
+    assert first == f"same answers: {len(IMPLEMENTATIONS)}"
     assert any("right on all 20 convolutions" in line for line in of_the_command)
 
 

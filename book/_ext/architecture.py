@@ -77,7 +77,7 @@ def drawing(stack: list[Layer], below: dict[str, set[str]]) -> str:
         )
     for part, other in arcs:
         top, bottom = at[other] - 4, at[part] - 4
-        reach = NAMES + 14 + (WIDTH - NAMES - 16) * ((bottom - top) / longest) ** 0.6
+        reach = NAMES + 16 + 250 * ((bottom - top) / longest) ** 0.6  # a curve goes 3/4 as far
         out.append(
             f'<path d="M{NAMES} {bottom}C{reach:.0f} {bottom} {reach:.0f} {top} {NAMES} {top}">'
             f"<title>{part} imports {other}</title></path>"
