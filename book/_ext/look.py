@@ -6,7 +6,8 @@
   of an ``<img>``, so that it follows the light/dark button; its alt text becomes its label, and
   a figure without alt text is a warning.  A wide one can be scrolled, by keyboard too.
 * A table can be scrolled in a box of its own on a narrow screen.
-* What the tools write into a page and a screen reader stumbles over is taken out.
+* What the tools write into a page and a screen reader stumbles over is taken out or named.
+* ``page.js`` closes the lists beside a narrow page behind who has chosen from them.
 * A page without formulas does not load their stylesheet, one without folded boxes not their script.
 * The site's front door leads to the first page.
 * The theme's icon library, which no page uses (``convgrad.css`` draws the icons), stays behind.
@@ -199,4 +200,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", leave_icon_library)
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     app.add_css_file("palette.css", priority=300)
+    app.add_js_file("page.js", defer="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
