@@ -33,12 +33,13 @@ def main() -> int:
     python = CACHE / "venv" / "bin" / "python"
     if not python.is_file():
         subprocess.run([sys.executable, "-m", "venv", CACHE / "venv"], cwd=ROOT, check=False)
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PIP_AUDIT]
-    of_python = [python, "-m", "pip_audit", "--no-deps", "--disable-pip", "--progress-spinner=off"]
+    install = [str(python), "-m", "pip", "install", "--quiet", PIP_AUDIT]
+    of_python = [str(python), "-m", "pip_audit", "--no-deps", "--disable-pip"]
+    of_python += ["--progress-spinner=off", f"--requirement={listing(CACHE)}"]
     of_node = [sys.executable, "-m", "tools.node", "npm", "audit", "--package-lock-only"]
     ran = [
         subprocess.run(command, cwd=ROOT, check=False).returncode
-        for command in (install, [*of_python, "--requirement", listing(CACHE)], of_node)
+        for command in (install, of_python, of_node)
     ]
     if any(ran):
         print(

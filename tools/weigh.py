@@ -122,8 +122,10 @@ def main(arguments: list[str] | None = None) -> int:
             )
         browser.close()
         server.shutdown()
-    middle = [statistics.median(each[column] for each in weights) for column in (1, 2, 3)]
-    print(f"{'median':<40} {middle[0]:>8.0f} {middle[1] / KILO:>8.1f} {middle[2]:>17.0f}")
+    requests = statistics.median(each.requests for each in weights)
+    size = statistics.median(each.size for each in weights)
+    ready = statistics.median(each.ready for each in weights)
+    print(f"{'median':<40} {requests:>8.0f} {size / KILO:>8.1f} {ready:>17.0f}")
     print(f"over: more than {REQUESTS} requests, the budget in kB, or {READY} ms")
     return 0
 

@@ -158,4 +158,5 @@ def test_who_wants_no_motion_gets_none(visit):
         }"""
     )
     assert slow == []
-    assert page.evaluate("() => getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    scrolls = "() => getComputedStyle(document.documentElement).scrollBehavior"
+    assert page.evaluate(scrolls) == "auto"
