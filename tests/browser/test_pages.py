@@ -35,10 +35,10 @@ RAW_TEX = re.compile(
 )
 
 
-# Once the theme has looked which listings are wider than their boxes: Tab must lead there.
+# Once the theme has looked which listings and tables are wider than their boxes: Tab leads there.
 FITS = """() => document.documentElement.scrollWidth <= innerWidth
-  && [...document.querySelectorAll("article pre")].every((each) =>
-    each.scrollWidth <= each.clientWidth || each.tabIndex === 0)"""
+  && [...document.querySelectorAll("article :is(pre, .pst-scrollable-table-container)")].every(
+    (each) => each.scrollWidth <= each.clientWidth || each.tabIndex === 0)"""
 # What reaches beyond the window, or is cut off by a box that does not scroll.
 TOO_WIDE = """() => {
   const room = document.documentElement.clientWidth;
