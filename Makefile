@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast fuzz lint format book lab bench bench-gpu dist links setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book lab bench bench-gpu dist links audit pins setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -52,11 +52,18 @@ dist: setup ## build the wheel and the source archive into dist
 links: ## ask for every address outside the project over the network, and print those that are lost
 	@$(PYTHON) -m tools.links
 
-bench: setup book browser ## measure the rungs, the answers of the widgets, the weight of the pages
+audit: setup ## ask over the network whether a weakness is known in what is pinned
+	@$(RUN) -m tools.audit
+
+pins: setup ## find versions for requirements.in (RENEW=all, or names, lets them move)
+	@$(RUN) -m tools.pins $(if $(RENEW),--renew $(RENEW))
+
+bench: setup book browser ## measure the rungs, the answers of the widgets, the pages and their marks
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
 	@$(RUN) -m tools.weigh
+	@$(RUN) -m tools.lighthouse
 
 bench-gpu: setup ## hold the kernels against PyTorch's on a GPU, in four minutes; without one, say so
 	@$(RUN) -m benchmarks.gpu

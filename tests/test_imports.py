@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import convgrad
-
-PACKAGE = Path(convgrad.__file__).parent
+from convgrad import IMPLEMENTATIONS
+from tools.imports import PACKAGE, files, graph, imported, layers, sentence
 
 # Who may know whom.  Each part lists the parts below it that it may import; a new module of the
 # package finds its place here first.  ``loops`` shares nothing with the others but the index map,
@@ -94,44 +91,6 @@ LIBRARIES: dict[str, set[str]] = {
 }
 
 
-def parts() -> Iterator[tuple[str, Path]]:
-    """Every module of the package, with the part it belongs to."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        top = path.relative_to(PACKAGE).parts[0]
-        yield top.removesuffix(".py"), path
-
-
-def imported(source: str, depth: int) -> Iterator[str]:
-    """The modules that ``source`` imports when it runs, as ``convgrad.part`` or ``library``.
-
-    ``depth`` says how many folders below the package the file lies.
-    """
-    tree = ast.parse(source)
-    for_types = {
-        node
-        for block in ast.walk(tree)
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for statement in block.body
-        for node in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if node in for_types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level == 0:
-                base = node.module or ""
-            elif node.level <= depth:
-                continue  # a neighbour in the same part
-            else:
-                base = ".".join(filter(None, ("convgrad", node.module)))
-            if base == "convgrad":  # from . import loops
-                yield from (f"convgrad.{alias.name}" for alias in node.names)
-            else:
-                yield base
-
-
 def unwelcome(part: str, source: str, depth: int = 0) -> set[str]:
     """What ``part`` imports and should not."""
     wrong = set()
@@ -148,7 +107,7 @@ def unwelcome(part: str, source: str, depth: int = 0) -> set[str]:
 
 @pytest.mark.parametrize(
     ("part", "path"),
-    list(parts()),
+    list(files()),
     ids=lambda value: value.stem if isinstance(value, Path) else value,
 )
 def test_a_module_imports_only_what_lies_below_it(part, path):
@@ -163,6 +122,31 @@ def test_the_order_has_no_circle():
         ready = {part for part, below in KNOWS.items() if below <= done} - done
         assert ready, f"these know each other: {set(KNOWS) - done}"
         done |= ready
+
+
+def test_the_list_in_contributing_is_whole_and_in_order():
+    """The list that people read, and that the book's map is drawn from."""
+    stack = layers()
+    order = [part for layer in stack for part in layer.parts]
+    assert sorted(order) == sorted(set(KNOWS) - {"__init__", "__main__"})
+    for part, below in graph().items():
+        if part in order:
+            later = [each for each in below if each not in order[: order.index(part)]]
+            assert not later, f"{part} imports {later}, which the list names after it"
+    need = {layer.title: {part for part in layer.parts if LIBRARIES.get(part)} for layer in stack}
+    assert not set().union(*list(need.values())[:8]) - {"parallel"}, "NumPy alone"
+
+
+@pytest.mark.parametrize("part", sorted(set(KNOWS) - {"__init__", "__main__"}))
+def test_a_part_says_what_it_is_in_one_sentence(part):
+    words = sentence(part)
+    assert words.endswith(".") and 20 < len(words) < 170
+    assert ". " not in words
+
+
+def test_the_list_is_read_as_it_is_written():
+    text = "1. **One.** `geometry`, sizes;\n   `loops`.\n10. **Ten.** `api`\n\n`other`\n"
+    assert layers(text) == [("One", ("geometry", "loops")), ("Ten", ("api",))]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +222,7 @@ def test_numpy_alone_is_enough_and_no_thread_is_started():
     result = run_python(ALONE)
     assert result.returncode == 0, result.stderr
     first, *of_the_command = result.stdout.splitlines()
-    assert first == f"same answers: {len(convgrad.IMPLEMENTATIONS)}"
+    assert first == f"same answers: {len(IMPLEMENTATIONS)}"
     assert any("right on all 20 convolutions" in line for line in of_the_command)
 
 

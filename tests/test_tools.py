@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import os
 import re
@@ -314,6 +315,39 @@ def test_pages_are_served_with_the_types_that_browsers_want(tmp_path):
         "a.svg": "image/svg+xml",
         "a.wasm": "application/wasm",
     }
+
+
+def test_text_travels_compressed_and_is_not_sent_twice(tmp_path):
+    page = "<p>" + "the same words again " * 500 + "</p>"
+    (tmp_path / "index.html").write_text(page)
+    (tmp_path / "picture.png").write_bytes(b"no text" * 100)
+    with serve.make_server(0, tmp_path) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}/"
+
+        def ask(name: str, **headers: str) -> tuple[dict, bytes]:
+            request = urllib.request.Request(base + name, headers=headers)
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return dict(answer.headers), answer.read()
+
+        takes = {"Accept-Encoding": "gzip, br"}
+        for name in ("index.html", "", "?q=1"):
+            headers, body = ask(name, **takes)
+            assert headers["Content-Encoding"] == "gzip"
+            assert len(body) == int(headers["Content-Length"]) < len(page) / 10
+            assert gzip.decompress(body).decode() == page
+        assert ask("index.html")[1].decode() == page, (
+            "who does not take gzip gets the page as it is"
+        )
+        assert "Content-Encoding" not in ask("picture.png", **takes)[0]
+        with pytest.raises(urllib.error.HTTPError) as unchanged:
+            ask("", **takes, **{"If-None-Match": headers["ETag"]})
+        assert unchanged.value.code == 304
+        unchanged.value.close()
+        (tmp_path / "index.html").write_text("a new page")
+        body = ask("", **takes, **{"If-None-Match": headers["ETag"]})[1]
+        assert gzip.decompress(body).decode() == "a new page"
+        server.shutdown()
 
 
 # ---- JupyterLab -----------------------------------------------------------------------------

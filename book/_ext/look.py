@@ -6,7 +6,8 @@
   of an ``<img>``, so that it follows the light/dark button; its alt text becomes its label, and
   a figure without alt text is a warning.  A wide one can be scrolled, by keyboard too.
 * A table can be scrolled in a box of its own on a narrow screen.
-* What the tools write into a page and a screen reader stumbles over is taken out.
+* What the tools write into a page and a screen reader stumbles over is taken out or named.
+* ``page.js`` closes the lists beside a narrow page behind who has chosen from them.
 * A page without formulas does not load their stylesheet, one without folded boxes not their script.
 * The site's front door leads to the first page.
 * The theme's icon library, which no page uses (``convgrad.css`` draws the icons), stays behind.
@@ -109,9 +110,21 @@ _STUMBLES = re.compile(
 )
 
 
+# The corner of a table with heads on two sides is no head.
+_CORNER = re.compile(r'<th class="(head[^"]*)">((?:<p></p>|\s)*)</th>')
+# In the list of pages: a handle that unfolds those under a page, and shows only an arrow.
+_HANDLE = re.compile(r'(<a [^>]*>([^<]*)</a>\s*<details[^>]*><summary)(?=><span class="toctree-t)')
+
+
 def mend_markup(app: Sphinx, name: str, template: str, context: dict, doctree: Any) -> None:
     if "body" in context:
-        context["body"] = _STUMBLES.sub("", context["body"])
+        body = _STUMBLES.sub("", context["body"])
+        context["body"] = _CORNER.sub(r'<td class="\1">\2</td>', body)
+    tree = context.get("generate_toctree_html")
+    if tree is not None:
+        context["generate_toctree_html"] = lambda *arguments, **options: _HANDLE.sub(
+            r'\1 aria-label="pages under \2"', str(tree(*arguments, **options))
+        )
 
 
 # A file of the site, and what a page has in it that needs the file.
@@ -181,10 +194,11 @@ def leave_icon_library(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_palette)
     app.connect("doctree-resolved", box_tables)
-    app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", mend_markup, priority=900)  # after the theme's own
     app.connect("html-page-context", load_what_is_used)
     app.connect("build-finished", open_front_door)
     app.connect("build-finished", leave_icon_library)
     app.add_node(nodes.image, override=True, html=(visit_image, depart_image))
     app.add_css_file("palette.css", priority=300)
+    app.add_js_file("page.js", defer="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -53,7 +53,6 @@ __all__ = ["FOLDER", "Page", "setup", "static_widget"]
 FOLDER = "_widgets"
 AT_ONCE = 2  # displays whose modules are fetched before the page has been read; the others wait
 
-STATE_MIME = "application/vnd.jupyter.widget-state+json"
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 VIEW_SCRIPT = re.compile(
     rf'\s*<script type="{re.escape(VIEW_MIME)}">(?P<view>.*)</script>\s*', re.DOTALL

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import pytest
@@ -26,6 +27,7 @@ from playwright.sync_api import (
 
 from tools.chromium import find_chromium
 from tools.serve import SITE, Pages, Server
+from tools.weigh import travelled
 
 # Pages of a project live under a path; an address that starts with "/" would break there.
 PREFIX = "/some/sub/path/"
@@ -105,6 +107,7 @@ class Visit:
     offsite: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)  # of what came, in bytes on the way
 
     def goto(self, name: str, *, settle: bool = True, whole: bool = False) -> Page:
         """Opens a page of the book, ``"book/preface.html"``, and waits until its widgets live.
@@ -241,6 +244,8 @@ def watch(context: BrowserContext, tab: Visit) -> None:
     def see(response) -> None:
         if response.status >= 400:
             tab.missing.append(f"{response.status} {response.url}")
+        elif urlsplit(response.url).netloc == ours:
+            tab.sizes.append(travelled(response))
 
     context.route("**/*", pass_or_block)
     context.route_web_socket(re.compile(".*"), block_socket)
@@ -249,25 +254,35 @@ def watch(context: BrowserContext, tab: Visit) -> None:
     context.on("response", see)
 
 
+# axe-core's rules: all of them, those on what a page is made of, the one on colours.
+RULES: dict[str, dict[str, Any]] = {
+    "all": {},
+    "parts": {"rules": {"color-contrast": {"enabled": False}}},
+    "contrast": {"runOnly": ["color-contrast"]},
+}
+
+
 @pytest.fixture(scope="session")
-def axe() -> Callable[[Locator], list[Finding]]:
+def axe() -> Callable[..., list[Finding]]:
     """``axe(part_of_a_page)``: where a screen reader or a keyboard would stumble, says axe-core.
 
-    Without its rule on contrast: that takes most of its time, and faint_text.js measures the same
-    on every text, also on grounds that axe-core cannot tell.
+    Of its rules it takes those on parts, unless ``rules`` says otherwise: the one on contrast
+    takes most of its time.  (faint_text.js measures the same on every text, also on grounds that
+    axe-core cannot tell.)
     """
     source = Path("node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
-    def find(part: Locator) -> list[Finding]:
+    def find(part: Locator, rules: str = "parts") -> list[Finding]:
         if not part.page.evaluate("() => 'axe' in window"):
             part.page.evaluate(source)
         found = part.evaluate(
-            """async (part) => {
-              const rules = { "color-contrast": { enabled: false } };
-              const found = await axe.run(part, { resultTypes: ["violations"], rules });
+            """async (part, rules) => {
+              const options = { resultTypes: ["violations"], preload: false, selectors: false };
+              const found = await axe.run(part, { ...options, ...rules });
               return found.violations.map(({ id, impact, nodes }) =>
                 [id, impact, nodes.map((each) => each.html.slice(0, 160))]);
-            }"""
+            }""",
+            RULES[rules],
         )
         return [Finding(*each) for each in found]
 

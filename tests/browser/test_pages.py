@@ -8,10 +8,12 @@ from html import unescape
 from urllib.parse import unquote
 
 import pytest
-from contents import FAINT_TEXT, Finding, has_formulas, pages, pages_showing
+from contents import FAINT_TEXT, has_formulas, pages, pages_showing
 from playwright.sync_api import Page, TimeoutError
 
+from conftest import Visit
 from tools.serve import SITE
+from tools.weigh import REQUESTS, WITH_PICTURES, WITHOUT
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +35,40 @@ RAW_TEX = re.compile(
 )
 
 
+# Once the theme has looked which listings and tables are wider than their boxes: Tab leads there.
+FITS = """() => document.documentElement.scrollWidth <= innerWidth
+  && [...document.querySelectorAll("article :is(pre, .pst-scrollable-table-container)")].every(
+    (each) => each.scrollWidth <= each.clientWidth || each.tabIndex === 0)"""
+# What reaches beyond the window, or is cut off by a box that does not scroll.
+TOO_WIDE = """() => {
+  const room = document.documentElement.clientWidth;
+  const name = (each) => `${each.tagName}.${each.getAttribute("class")}`;
+  const beyond = document.documentElement.scrollWidth <= room ? [] :
+    [...document.querySelectorAll("body *")]
+      .filter((each) => each.getBoundingClientRect().right > room + 1);
+  const cut = [...document.querySelectorAll("article *")].filter((each) => {
+    if (each.scrollWidth <= each.clientWidth + 1 || each.clientWidth < 2) return false;
+    const style = getComputedStyle(each);
+    return ["hidden", "clip"].includes(style.overflowX) && style.textOverflow !== "ellipsis"
+      && !each.closest(".katex, .cg-hidden, .visually-hidden, svg, [aria-hidden=true]");
+  });
+  return [...beyond, ...cut].map(name).slice(0, 8);
+}"""
+# Formulas, pictures and drawings that say nothing to who does not see them.
+UNTOLD = """() => {
+  const formulas = [...document.querySelectorAll(".katex")].filter((each) =>
+    !each.querySelector("math")?.textContent.trim()
+    || each.querySelector(".katex-html")?.getAttribute("aria-hidden") !== "true");
+  const images = [...document.images].filter((each) =>
+    !each.alt || /^\\S+\\.(png|svg|jpe?g)$/.test(each.alt));
+  const drawings = [...document.querySelectorAll("svg")].filter((each) =>
+    !each.closest("[aria-hidden=true], [role=img][aria-label], button, summary, .katex")
+    && !each.querySelector(":scope > title") && !each.getAttribute("aria-labelledby")
+    && !each.querySelector("[role][aria-label]") && each.checkVisibility());
+  return [...formulas, ...images, ...drawings].map((each) => each.outerHTML.slice(0, 200));
+}"""
+
+
 def test_the_book_has_pages():
     assert len(PAGES) >= 4
     for widget in (*EXPLORABLES, "Predict"):
@@ -44,14 +80,13 @@ def test_page_is_whole(visit, page, axe):
     """Nothing from elsewhere, nothing missing, nothing to complain about, nothing too faint.
 
     One opening of the page: opening it takes longer than all that is asked of it.  First as it
-    opens on a desk, then made as narrow as a phone, then at night, then on paper.
+    opens on a desk, then as narrow as a phone, then both at night, then on paper.
     """
     tab = visit()
-    view = tab.goto(f"{page}.html")
-    # to the end and back: pictures and widgets that wait to be seen are fetched too
-    view.evaluate("() => scrollTo(0, document.body.scrollHeight)")
-    view.wait_for_load_state("networkidle")
+    view = tab.goto(f"{page}.html", settle=False)
+    weighs_little(tab, view)
     tab.settle()
+    everything_has_come(view)
     tab.assert_clean()
 
     assert view.title()
@@ -67,11 +102,19 @@ def test_page_is_whole(visit, page, axe):
     made = any(page in pages_showing(widget) for widget in (*EXPLORABLES, "Predict"))
     assert hosts.count() >= made
 
+    whole = view.locator(":root")
+    assert view.evaluate(UNTOLD) == []
     text_stands_out(view, "light")
-    nothing_stumbles(axe(view.locator("article")))
-    scrolls_one_way_only(view)
+    assert axe(whole, "all") == []
+    fits(view, 640)  # a desk at 200 %
+    fits(view, 320)
+    fits(view, 375)
+    assert axe(whole, "all") == []
     night_falls(view)
     text_stands_out(view, "dark")
+    assert axe(whole, "contrast") == []
+    view.set_viewport_size({"width": 1280, "height": 900})
+    assert axe(whole, "contrast") == []
     if hosts.count():
         the_picture_stands_for_the_widget_on_paper(view)
     tab.assert_clean()
@@ -96,29 +139,31 @@ def test_links_lead_somewhere():
     assert not dead
 
 
-def scrolls_one_way_only(view: Page) -> None:
-    """On a phone; afterwards the page is as wide as before."""
-    before = view.viewport_size
-    for width in (375, 320):
-        view.set_viewport_size({"width": width, "height": 700})
-        with suppress(TimeoutError):  # some widgets follow their width a few frames later
-            view.wait_for_function(
-                "() => document.documentElement.scrollWidth <= innerWidth", timeout=2_000
-            )
-        wide = view.evaluate(
-            """() => {
-              const room = document.documentElement.clientWidth;
-              if (document.documentElement.scrollWidth <= room) return [];
-              return [...document.querySelectorAll("body *")]
-                .filter((each) => each.getBoundingClientRect().right > room + 1)
-                .map((each) => `${each.tagName}.${each.getAttribute("class")}`).slice(0, 8);
-            }"""
-        )
-        size = view.evaluate(
-            "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        )
-        assert size == [width, width], f"{size}, because of {wide}"
-    view.set_viewport_size(before)
+def weighs_little(tab: Visit, view: Page) -> None:
+    """What a page asks for when it is opened, before anybody scrolls."""
+    view.evaluate("() => document.fonts.ready.then(() => true)")
+    pictures = view.locator("article :is(.cg-picture, .cg-widget, img)").count() > 0
+    assert len(tab.sizes) <= REQUESTS
+    assert sum(tab.sizes) <= (WITH_PICTURES if pictures else WITHOUT)
+
+
+def everything_has_come(view: Page) -> None:
+    """To the end and back: pictures that wait to be seen are fetched too."""
+    view.evaluate("() => scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+    view.wait_for_function("() => [...document.images].every((image) => image.complete)")
+    view.evaluate("() => scrollTo({ top: 0, behavior: 'instant' })")
+
+
+def fits(view: Page, width: int) -> None:
+    """The page is as wide as its window, and what is wider can be scrolled by a keyboard too."""
+    view.set_viewport_size({"width": width, "height": 700})
+    with suppress(TimeoutError):  # some widgets follow their width a few frames later
+        view.wait_for_function(FITS, timeout=2_000)
+    assert view.evaluate(TOO_WIDE) == []
+    size = view.evaluate(
+        "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert size == [width, width]
 
 
 def night_falls(view: Page) -> None:
@@ -138,6 +183,21 @@ def text_stands_out(view: Page, mode: str) -> None:
     found = view.evaluate(FAINT_TEXT)
     assert found["measured"] > 30
     assert not found["faint"]
+
+
+def test_what_is_not_told_or_cut_would_be_noticed(visit):
+    """The questions themselves: each finds what was planted, and nothing else."""
+    view = visit(width=640).goto(f"{PAGES[0]}.html")
+    assert view.evaluate(UNTOLD) == [] and view.evaluate(TOO_WIDE) == []
+    view.evaluate(
+        """() => document.querySelector("article").insertAdjacentHTML("afterbegin", `
+          <span class="katex"><span class="katex-html" aria-hidden="true">x</span></span>
+          <img src="data:," alt="figure.png"><svg width="9" height="9"></svg>
+          <p style="overflow: hidden; white-space: nowrap">${"cut ".repeat(200)}</p>`)"""
+    )
+    found = view.evaluate(UNTOLD)
+    assert [re.match(r"<(\w+)", each)[1] for each in found] == ["span", "img", "svg"]
+    assert view.evaluate(TOO_WIDE) == ["P.null"]
 
 
 def test_faint_text_would_be_noticed(visit):
@@ -182,18 +242,6 @@ def the_picture_stands_for_the_widget_on_paper(view: Page) -> None:
     assert on_screen == [[False, True]] * len(on_screen)
     view.emulate_media(media="print")
     assert view.evaluate(shown) == [[True, False]] * len(on_screen)
-
-
-def nothing_stumbles(found: list[Finding]) -> None:
-    """Of what axe-core found, what is serious or critical is ours to mend."""
-    # The bibliography's lists carry roles that docutils chose and newer ARIA took back.
-    theirs = {"aria-required-children", "aria-deprecated-role"}
-    assert not [
-        each
-        for each in found
-        if each.impact in ("serious", "critical")
-        and not (each.rule in theirs and all("citation" in html for html in each.where))
-    ]
 
 
 def test_the_front_door_opens_the_preface(visit, base):
