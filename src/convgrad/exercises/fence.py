@@ -206,9 +206,13 @@ def _no_convolution(watch: _Watch) -> Any:
     class NoConvolution(TorchDispatchMode):
         __torch_dispatch__ = dispatch
 
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # else the first use imports torch.compile and all that belongs to it
+
     mode: Any = NoConvolution
 
     watch.allowed.add(dispatch.__code__)  # it stands in a library itself
     with mode():
-        torch.zeros(1).abs()  # the first use imports much, before the watch begins
+        torch.zeros(1).abs()  # what is imported at the first use, before the watch begins
     return mode()
