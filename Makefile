@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast fuzz lint format book lab bench bench-gpu dist links audit pins setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book lab assignments bench bench-gpu dist links audit pins setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -45,6 +45,9 @@ book: setup ## build the book into _build/html
 
 lab: setup ## open the chapters as notebooks in JupyterLab
 	@$(RUN) -m tools.lab
+
+assignments: setup ## write the students' notebooks of the six assignments into dist/assignments
+	@$(RUN) -m convgrad release book/assignments --to dist/assignments
 
 dist: setup ## build the wheel and the source archive into dist
 	@$(RUN) -m hatchling build

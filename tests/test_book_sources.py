@@ -164,7 +164,7 @@ def test_the_parser_sees_cells_boxes_and_prose():
 
 
 def test_the_contents_list_exactly_the_pages_there_are():
-    inside = {"_ext", "_static", "_templates", ".ipynb_checkpoints"}
+    inside = {"_ext", "_static", "_templates", "assignments", ".ipynb_checkpoints"}
     written = {
         path.relative_to(ROOT).with_suffix("").as_posix()
         for path in BOOK.rglob("*.md")

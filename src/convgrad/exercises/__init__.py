@@ -253,6 +253,7 @@ from . import (
     without_loops,
 )
 from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
+from .fence import NotByHand, by_hand
 from .functions import Function
 
 __all__ = [
@@ -260,10 +261,12 @@ __all__ = [
     "Exercise",
     "Function",
     "Grid",
+    "NotByHand",
     "Number",
     "Verdict",
     "WrongAnswer",
     "all_exercises",
+    "by_hand",
     "get",
 ]
 

@@ -91,6 +91,8 @@ class Function(Exercise):
         on = f"On {trial.known['geometry'].describe()}"
         try:
             returned = function(*arguments)
+        except NotImplementedError:  # what nbgrader puts where the answer goes
+            return _UNTOUCHED
         except (Exception, SystemExit) as trouble:
             return f"{on} your function raised {_told(trouble, function)}"
         if returned is None or returned is ...:
