@@ -1,7 +1,7 @@
 """The measurements that were kept, wherever this package lies.
 
-In a clone they are the files under ``benchmarks``, which ``make bench`` writes; an installed package
-brings them along.  The book's cells read them here, so a page runs as a notebook anywhere.
+In a clone they are the files under ``benchmarks``, which ``make bench`` writes; an installed
+package brings them along.  The book's cells read them here, so a page runs as a notebook anywhere.
 """
 
 from __future__ import annotations
