@@ -124,7 +124,8 @@ def title_sheet(settings: dict[str, Any], cover: str, version: str) -> str:
 
 def contents_sheet(entries: Iterable[tuple[Leaf, str, int]]) -> str:
     """The contents: leaf, title and number of the sheet for each page."""
-    lines, opened = [], False
+    lines: list[str] = []
+    opened = False
     for leaf, title, number in entries:
         if leaf.part or not lines:
             caption = f"<h2>{html.escape(leaf.part)}</h2>" if leaf.part else ""

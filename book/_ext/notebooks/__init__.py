@@ -21,7 +21,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 import nbformat
 from sphinx.application import Sphinx
@@ -60,7 +60,13 @@ class SphinxBook:
         if label not in labels and label not in anonymous:
             raise UnknownMarkup(f"there is no label {label}")
         docname, anchor, *title = labels.get(label) or anonymous[label]
-        return str(title[0]) if title else label, self._address(docname, anchor)
+        address = self._address(docname, anchor)
+        if not title:
+            return label, address
+        if address and not self.address(docname):  # a notebook, where headings are marks
+            mark = quote(str(title[0]).replace(" ", "-"), safe="-'?!,:")
+            address = f"#{mark}" if docname == self.docname else f"{address}#{mark}"
+        return str(title[0]), address
 
     def code(self, name: str) -> str | None:
         objects = self.env.get_domain("py").objects

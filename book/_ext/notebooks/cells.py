@@ -50,7 +50,8 @@ def made(
     """
     outputs = [cell.outputs for cell in ran.cells if cell.cell_type == "code"] if ran else []
     cells = _first(page.cells[0], on, intro)
-    cells.insert(1, new_code_cell(start, metadata={"tags": ["setup"]}))
+    folded = {"tags": ["setup"], "jupyter": {"source_hidden": True}, "cellView": "form"}
+    cells.insert(1, new_code_cell(start, metadata=folded))
     code = 0
     for cell in page.cells[1:] if page.cells[0].cell_type == "markdown" else page.cells:
         if cell.cell_type == "code":

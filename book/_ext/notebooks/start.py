@@ -23,7 +23,7 @@ EXTRAS = {
 }
 
 CELL = """\
-# Brings what this chapter needs where it is missing, and says which versions it runs on.
+# @title Bring what this chapter needs, where it is missing, and say what it runs on
 import importlib
 import subprocess
 import sys
