@@ -49,6 +49,9 @@ class SmallBook:
     def equation(self, label):
         return {"forward": "3", "swap": "18"}[label]
 
+    def figure(self, label):
+        return {"fig-steps": "7"}[label]
+
     def reference(self, key):
         return {"a": ("Ada and Bob", "1990"), "z": ("Zoe et al.", "2001")}[key]
 
@@ -111,9 +114,10 @@ def test_roles_become_words_and_links():
     assert plain("See {doc}`other`, {doc}`the\nfar one </book/far>`, {ref}`with-groups`.") == (
         "See [The other page](other.ipynb), the far one, [With groups](other.ipynb)."
     )
-    assert plain("{func}`~convgrad.conv2d` and {class}`convgrad.Other`, by {eq}`forward`.") == (
-        "[`conv2d`](https://book.example/api.html#convgrad.conv2d) and `convgrad.Other`, by (3)."
+    assert plain("{func}`~convgrad.conv2d` and {class}`convgrad.Other`.") == (
+        "[`conv2d`](https://book.example/api.html#convgrad.conv2d) and `convgrad.Other`."
     )
+    assert plain("By {eq}`forward`, see {numref}`fig-steps`.") == "By (3), see Fig. 7."
 
 
 def test_citations_are_authors_and_years():

@@ -81,6 +81,13 @@ class SphinxBook:
         numbers = self.env.toc_fignumbers.get(docname, {}).get("displaymath", {})
         return ".".join(map(str, numbers.get(f"equation-{label}", (number,))))
 
+    def figure(self, label: str) -> str:
+        docname = self.env.get_domain("std").anonlabels.get(label, ("",))[0]
+        number = self.env.toc_fignumbers.get(docname, {}).get("figure", {}).get(label)
+        if number is None:
+            raise UnknownMarkup(f"there is no figure {label}")
+        return ".".join(map(str, number))
+
     def reference(self, key: str) -> tuple[str, str]:
         entry = next((c.entry for c in self._citations() if c.key == key), None)
         if entry is None:

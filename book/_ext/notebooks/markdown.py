@@ -40,6 +40,9 @@ class Book(Protocol):
     def equation(self, label: str) -> str:
         """The number of a formula."""
 
+    def figure(self, label: str) -> str:
+        """The number of a figure."""
+
     def reference(self, key: str) -> tuple[str, str]:
         """Who wrote a reference, in short, and when."""
 
@@ -177,6 +180,9 @@ class Page:
     def _equation(self, target: str, words: str) -> str:
         return f"({self.book.equation(target)})"
 
+    def _figure(self, target: str, words: str) -> str:
+        return f"Fig. {self.book.figure(target)}"
+
     def _cite(self, keys: str, words: str) -> str:
         said = [", ".join(self._cited(key)) for key in keys.split(",")]
         return f"({'; '.join(said)})"
@@ -204,6 +210,7 @@ _ROLES: dict[str, Callable[[Page, str, str], str]] = {
     "doc": Page._doc,
     "ref": Page._ref,
     "eq": Page._equation,
+    "numref": Page._figure,
     "cite": Page._cite,
     "cite:p": Page._cite,
     "cite:t": Page._cite_text,
