@@ -234,15 +234,13 @@ def made(tmp_path):
 
 def make(tmp_path):
     (tmp_path / "page.md").write_text(PAGE, "utf-8")
-    page = cells.read(tmp_path / "page.md")
-    ran = cells.read(tmp_path / "page.md")
-    player, drawn, _ = [cell for cell in ran.cells if cell.cell_type == "code"]
+    page = cells.read(tmp_path / "page.md", tmp_path / "no such file")
+    player, drawn, _ = [cell for cell in page.cells if cell.cell_type == "code"]
     shown = {cells.WIDGET: {"model_id": "1"}, "text/plain": "<a.b.Player object at 0x7f>"}
     player.outputs = [new_output("execute_result", data=shown, execution_count=1)]
     drawn.outputs = [new_output("display_data", data={"image/svg+xml": "<svg a='b'/>"})]
     return cells.made(
         page,
-        ran,
         Page("book/part1/page", SmallBook()),
         intro="From the book.",
         start="print('ready')",

@@ -230,7 +230,7 @@ def lead_there(app: Sphinx, name: str, template: str, context: dict, doctree: An
 
     links = [
         f'<a href="{at(f"{short}.ipynb")}" download>Download as notebook</a>',
-        f'<a href="{at(ARCHIVE)}" download>all notebooks, with the package</a>',
+        f'<a href="{at(ARCHIVE)}" download>All notebooks, with the package</a>',
     ]
     for place, address in launchers(*repository(app), short).items():
         links.append(f'<a href="{html.escape(address)}">Open in {place}</a>')
@@ -268,13 +268,12 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
 def notebook_of(app: Sphinx, docname: str, package: str) -> str:
     """The file of one page's notebook."""
     book = SphinxBook(app, docname)
-    page = cells.read(Path(app.env.doc2path(docname)))
     ran = Path(app.outdir).parent / "jupyter_execute" / f"{docname}.ipynb"
+    page = cells.read(Path(app.env.doc2path(docname)), ran)
     address = book.address(docname)
     place = f"the [page]({address})" if address else "the page"
     notebook = cells.made(
         page,
-        nbformat.read(ran, 4) if ran.is_file() else None,
         Page(docname, book),
         intro=(
             f"*From the interactive book **{app.config.html_title}**; {place} is nicer to read. "

@@ -12,7 +12,6 @@ from typing import Any
 import jupytext
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from .markdown import Page
 
@@ -23,9 +22,9 @@ SILENT = {"remove-cell", "remove-output", "hide-output", "hide-cell"}  # whose o
 SOLUTION = "# @title Show the solution"
 
 
-def read(path: Path) -> NotebookNode:
-    """The cells of a page, as jupytext divides it."""
-    return jupytext.read(path)
+def read(source: Path, ran: Path) -> NotebookNode:
+    """The cells of a page: as they ran for the book, else as jupytext divides its source."""
+    return nbformat.read(ran, 4) if ran.is_file() else jupytext.read(source)
 
 
 def code_of(page: NotebookNode) -> list[str]:
@@ -34,7 +33,6 @@ def code_of(page: NotebookNode) -> list[str]:
 
 def made(
     page: NotebookNode,
-    ran: NotebookNode | None,
     on: Page,
     *,
     intro: str,
@@ -44,25 +42,21 @@ def made(
 ) -> NotebookNode:
     """The notebook of a page.
 
-    ``ran`` is the page as it ran for the book, ``start`` the cell that comes first, ``intro`` what
-    stands under the title.  ``figures`` are the numbers of the page's figures by name,
-    ``references`` all entries of the bibliography, in its order, of which the cited are listed.
+    ``start`` is the cell that comes first, ``intro`` what stands under the title.  ``figures`` are
+    the numbers of the page's figures by name, ``references`` all entries of the bibliography, in
+    its order, of which the cited are listed.
     """
-    outputs = [cell.outputs for cell in ran.cells if cell.cell_type == "code"] if ran else []
     cells = _first(page.cells[0], on, intro)
     folded = {"tags": ["setup"], "jupyter": {"source_hidden": True}, "cellView": "form"}
-    cells.insert(1, new_code_cell(start, metadata=folded))
-    code = 0
-    for cell in page.cells[1:] if page.cells[0].cell_type == "markdown" else page.cells:
+    cells.insert(1, _code_cell(start, folded, []))
+    for cell in page.cells[1:]:
         if cell.cell_type == "code":
-            cells.append(_code(cell, outputs[code] if outputs else []))
-            cells += _caption(cell, on, figures)
-            code += 1
+            cells += [_code(cell), *_caption(cell, on, figures)]
         else:
             cells += _words(cell.source, on)
     if on.cited:
         listed = [f"- {text}" for key, text in references.items() if key in on.cited]
-        cells.append(new_markdown_cell("\n".join(["## References", "", *listed])))
+        cells.append(_markdown_cell("\n".join(["## References", "", *listed])))
     for number, cell in enumerate(cells):
         # the same at every build; a random one would make each notebook a new one
         cell.id = hashlib.sha256(f"{number} {cell.source}".encode()).hexdigest()[:8]
@@ -70,15 +64,32 @@ def made(
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python", "file_extension": ".py"},
     }
-    notebook = new_notebook(cells=cells, metadata=metadata)
-    nbformat.validate(notebook)
-    return notebook
+    return nbformat.from_dict(
+        {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    )
+
+
+# nbformat's own makers check each cell against its schema, which takes longer than all the rest.
+
+
+def _markdown_cell(source: str) -> NotebookNode:
+    return NotebookNode(cell_type="markdown", metadata=NotebookNode(), source=source)
+
+
+def _code_cell(source: str, metadata: dict[str, Any], outputs: list[Any]) -> NotebookNode:
+    return NotebookNode(
+        cell_type="code",
+        metadata=nbformat.from_dict(metadata),
+        source=source,
+        outputs=outputs,
+        execution_count=None,
+    )
 
 
 def _first(cell: NotebookNode, on: Page, intro: str) -> list[NotebookNode]:
     """The title with the intro beneath it, and what the page says after its title."""
     title, _, rest = cell.source.partition("\n")
-    return [new_markdown_cell(f"{on.inline(title)}\n\n{intro}"), *_words(rest, on)]
+    return [_markdown_cell(f"{on.inline(title)}\n\n{intro}"), *_words(rest, on)]
 
 
 def _words(source: str, on: Page) -> list[NotebookNode]:
@@ -86,7 +97,7 @@ def _words(source: str, on: Page) -> list[NotebookNode]:
     text = on.text(source)
     if not text:
         return []
-    cell = new_markdown_cell(text)
+    cell = _markdown_cell(text)
     if on.pictures:
         kinds = {".svg": "image/svg+xml", ".png": "image/png"}
         cell.attachments = {
@@ -96,7 +107,7 @@ def _words(source: str, on: Page) -> list[NotebookNode]:
     return [cell]
 
 
-def _code(cell: NotebookNode, outputs: list[NotebookNode]) -> NotebookNode:
+def _code(cell: NotebookNode) -> NotebookNode:
     tags = set(cell.metadata.get("tags", ()))
     source, metadata = cell.source, {}
     if tags:
@@ -113,18 +124,16 @@ def _code(cell: NotebookNode, outputs: list[NotebookNode]) -> NotebookNode:
     if "hide-cell" in tags:  # where nothing folds, the words say it
         source = f"{SOLUTION}\n{source}"
     alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-    return new_code_cell(
-        source, metadata=metadata, outputs=[_output(each, alt) for each in outputs]
-    )
+    return _code_cell(source, metadata, [_output(each, alt) for each in cell.outputs])
 
 
 def _output(output: NotebookNode, alt: str) -> NotebookNode:
     """What a cell showed, without the kernel that a widget needs and with words for a picture."""
-    output = NotebookNode(output)
-    output.pop("execution_count", None)
-    data: dict[str, Any] = output.get("data", {})
-    if output.output_type == "execute_result":
-        output = nbformat.v4.new_output("display_data", data=data)
+    data: dict[str, Any] = NotebookNode(output.get("data", {}))
+    if output.output_type == "stream":
+        return output
+    # the number of its run would tell of a kernel that is not there
+    output = NotebookNode(output_type="display_data", metadata=NotebookNode(), data=data)
     if WIDGET in data:
         name = re.search(r"(\w+) object at|^\w+", data.get("text/plain", "widget"))
         words = f"{name[1] or name[0]}: run this cell, and play."
@@ -143,4 +152,4 @@ def _caption(cell: NotebookNode, on: Page, figures: dict[str, str]) -> list[Note
         return []
     number = figures.get(figure.get("name", ""))
     words = on.inline(" ".join(figure["caption"].split()))
-    return [new_markdown_cell(f"**Fig. {number}.** {words}" if number else words)]
+    return [_markdown_cell(f"**Fig. {number}.** {words}" if number else words)]
