@@ -200,12 +200,12 @@ def _add_bookmarks(writer: PdfWriter, printed: list[Chapter], before: int) -> No
     for chapter in printed:
         leaf, first = chapter.leaf, before + chapter.first - 1
         if leaf.part:
-            part = writer.add_outline_item(leaf.part, first, bold=True)
+            part = writer.add_outline_item(title=leaf.part, page_number=first, bold=True)
         parent = above[leaf.depth - 1] if leaf.depth else part
-        mark = writer.add_outline_item(chapter.title, first, parent=parent)
+        mark = writer.add_outline_item(title=chapter.title, page_number=first, parent=parent)
         above[leaf.depth :] = [mark]
         for title, number in _sections(chapter):
-            writer.add_outline_item(title, first + number, parent=mark)
+            writer.add_outline_item(title=title, page_number=first + number, parent=mark)
 
 
 def _sections(chapter: Chapter) -> Iterator[tuple[str, int]]:
