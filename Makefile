@@ -11,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 export PYTHONUNBUFFERED = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test test-fast fuzz lint format book lab assignments bench bench-gpu dist links audit pins setup browser bundle clean distclean
+.PHONY: help serve test test-fast fuzz lint format book notebooks pdf zip lab assignments bench bench-gpu dist links audit pins setup browser bundle clean distclean
 
 help: ## say what each word does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -42,6 +42,15 @@ format: setup ## let ruff mend and format the Python
 
 book: setup ## build the book into _build/html
 	@$(RUN) -m tools.book
+
+notebooks: setup ## write the chapters as notebooks, ready to publish, into _build/notebooks
+	@$(RUN) -m tools.copies notebooks
+
+pdf: setup browser ## print the book into one PDF, in dist
+	@$(RUN) -m tools.pdf
+
+zip: setup ## pack the site into one archive for reading without a network, in dist
+	@$(RUN) -m tools.copies zip
 
 lab: setup ## open the chapters as notebooks in JupyterLab
 	@$(RUN) -m tools.lab

@@ -161,13 +161,39 @@ def test_two_builds_give_the_same_bytes(project, tmp_path):
     assert [name for name in files[0] if files[0][name] != files[1][name]] == []
 
 
-def test_an_address_gives_links_a_map_and_a_cover(project, tmp_path):
-    known = Project(tmp_path)
-    settings = (tmp_path / "_config.yml").read_text("utf-8")
-    address = "https://example.org/the/book/"
-    known.write("_config.yml", settings.replace("html:\n", f"html:\n  baseurl: {address}\n", 1))
+ADDRESS = "https://example.org/the/book/"
+REPOSITORY = "\nrepository:\n  url: https://github.com/me/book\n  branch: notebooks\n"
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """The same book with an address and a repository."""
+    known = Project(tmp_path_factory.mktemp("known"))
+    settings = (known.root / "_config.yml").read_text("utf-8")
+    settings = settings.replace("html:\n", f"html:\n  baseurl: {ADDRESS}\n", 1)
+    known.write("_config.yml", settings + REPOSITORY)
     known.build()
-    site = tmp_path / "_build" / "html"
+    return known
+
+
+def test_a_chapter_can_be_taken_along_as_a_notebook(project, known):
+    """From the page, and where there is a repository, to Colab and Binder; nowhere else without."""
+    for each in (project, known):
+        folder = each.root / "_build" / "html" / "notebooks"
+        assert {path.suffix for path in folder.iterdir()} == {".ipynb", ".whl", ".zip", ".md"}
+        assert '<a href="../notebooks/page.ipynb" download>' in each.html()
+        assert "page.ipynb" not in each.html("preface"), "it has no cells"
+        notebook = (folder / "page.ipynb").read_text("utf-8")
+        assert "Fig. 1 and (1)." in notebook and "Two cells of $" in notebook
+        assert (f"{ADDRESS}notebooks/convgrad-" in notebook) == (each is known)
+    branch = "https://colab.research.google.com/github/me/book/blob/notebooks/page.ipynb"
+    assert f'<a href="{branch}">Open in Colab</a>' in known.html()
+    assert "https://mybinder.org/v2/gh/me/book/notebooks?" in known.html()
+    assert "colab" not in project.html() and "binder" not in project.html().lower()
+
+
+def test_an_address_gives_links_a_map_and_a_cover(project, known):
+    address, site = ADDRESS, known.root / "_build" / "html"
     assert f'rel="canonical" href="{address}book/page.html"' in known.html()
     assert f'property="og:url" content="{address}book/page.html"' in known.html()
     assert f'property="og:image" content="{address}_static/cover.png"' in known.html()

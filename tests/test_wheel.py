@@ -60,7 +60,10 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
         for path in SOURCES.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert kept <= names
+    # and what was measured, which the cells of the book read
+    measured = {path.name for path in (ROOT / "benchmarks").glob("*.json")}
+    kept |= {f"convgrad/bench/measured/{name}" for name in measured}
+    assert measured and kept <= names
     assert {name for name in names if name.startswith("convgrad/")} == kept
     for needed in ("palette.json", "py.typed", "widgets/static/loader.js", "__main__.py"):
         assert f"convgrad/{needed}" in names
@@ -113,6 +116,8 @@ def test_the_installed_wheel_imports_and_runs_with_numpy_alone(alone, tmp_path):
     assert said == f"convgrad {version()}\n"
     check = ("check", "convgrad.im2col:grad_weight", "--count", "3")
     assert "right on all 3 convolutions." in run(alone / "convgrad", *check, cwd=tmp_path)
+    read = "from convgrad.bench import kept; print(*kept('layers')['layers'], sep='\\n')"
+    assert "3×3, 64 @56" in run(*python, "-c", read, cwd=tmp_path).splitlines()
     said = run(alone / "convgrad", "ledger", "--example", "B", cwd=tmp_path)
     assert said.startswith("Example B, Five by five")
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# the modules of tools that a build runs
+BUILDERS = ("book", "fingerprint", "archive", "wheel")
+
 # the widgets' sources reach a page only as bundles, which are beside them in static/
 LOADER = ROOT / "src" / "convgrad" / "widgets" / "js"
 
@@ -72,7 +75,7 @@ def everything(root: Path = ROOT) -> dict[str, str]:
         "extensions": extensions(root),
         "look": look(root),
         "pages": pages(root),
-        "builder": _hash([ROOT / "tools" / "book.py", ROOT / "tools" / "fingerprint.py"], root),
+        "builder": _hash([ROOT / "tools" / f"{name}.py" for name in BUILDERS], root),
     }
 
 

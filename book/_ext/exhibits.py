@@ -36,12 +36,16 @@ class Written(SphinxDirective):
 
 class List(Written):
     def run(self) -> list[nodes.Node]:
-        rows = [HEAD, ("---",) * len(HEAD), *map(row, EXHIBITS)]
-        box = self.box("cg-museum", (f"| {' | '.join(cells)} |" for cells in rows))
+        box = self.box("cg-museum", table())
         for entry in next(box.findall(nodes.thead)).findall(nodes.entry):
             if entry.astext() in FILTERED:
                 entry["classes"].append("cg-filter")
         return [box]
+
+
+def table() -> list[str]:
+    rows = [HEAD, ("---",) * len(HEAD), *map(row, EXHIBITS)]
+    return [f"| {' | '.join(cells)} |" for cells in rows]
 
 
 def row(each: Exhibit) -> tuple[str, ...]:

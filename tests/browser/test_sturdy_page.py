@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
+import socket
+import subprocess
+import sys
 import threading
+import urllib.request
+import zipfile
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tools.serve import make_server
+from tools.copies import pack_site
+from tools.serve import SITE, make_server
 
 pytestmark = pytest.mark.browser
 
@@ -78,3 +86,78 @@ def test_an_address_that_is_not_there_leads_back(browser):
         page.wait_for_url("**/book/preface.html")
         page.close()
         server.shutdown()
+
+
+# ---- away from the network ----------------------------------------------------------------------
+
+
+def counted(browser, start: str) -> tuple[Page, list[str]]:
+    """A tab, and all that it asks for from elsewhere than an address that begins so."""
+    page, elsewhere = browser.new_page(), []
+
+    def pass_or_block(route) -> None:
+        inside = route.request.url.startswith(start)
+        if not inside:
+            elsewhere.append(route.request.url)
+        (route.continue_ if inside else route.abort)()
+
+    page.route("**/*", pass_or_block)
+    return page, elsewhere
+
+
+def test_opened_as_a_file_a_page_shows_text_formulas_and_pictures(browser):
+    assert (SITE / f"{PAGE}.html").is_file(), "run `make book` first"
+    page, elsewhere = counted(browser, f"{SITE.as_uri()}/")
+    page.goto((SITE / f"{PAGE}.html").as_uri())
+    assert page.get_by_role("heading", level=1).is_visible()
+    look = """() => {
+      const formula = document.querySelector(".cg-math .katex").getBoundingClientRect();
+      const font = getComputedStyle(document.querySelector(".cg-math .katex")).fontFamily;
+      const pictures = [...document.querySelectorAll(".cg-widget")].map((host) =>
+        [...host.querySelectorAll(":scope > .cg-fallback, :scope > .cg-live")].some((each) =>
+          each.checkVisibility({ visibilityProperty: true }) && each.innerText.length > 30));
+      return [formula.width > 50, font.includes("KaTeX"), pictures.every(Boolean),
+        pictures.length > 1, getComputedStyle(document.body).getPropertyValue("--cg-x") !== ""];
+    }"""
+    assert page.evaluate(look) == [True] * 5
+    page.get_by_role("link", name="next").click()
+    page.wait_for_url("**/input_gradient.html")
+    assert not elsewhere
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def memory_stick(tmp_path_factory):
+    """The packed site, unpacked and served by the command that its own READ ME.txt gives."""
+    stick = tmp_path_factory.mktemp("stick")
+    with zipfile.ZipFile(pack_site(SITE, stick / "book.zip")) as archive:
+        archive.extractall(stick)
+    (command,) = re.findall(r"^ +python3 (.*)$", Path(stick, "book/READ ME.txt").read_text(), re.M)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = [sys.executable, *shlex.split(command.replace("8000", port))]
+    with subprocess.Popen(words, cwd=stick / "book", stderr=subprocess.DEVNULL) as server:
+        address = f"http://127.0.0.1:{port}/"
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(address, timeout=1).close()
+                break
+            except OSError:
+                threading.Event().wait(0.05)
+        yield address
+        server.terminate()
+
+
+def test_from_a_memory_stick_the_book_lives(memory_stick, browser):
+    page, elsewhere = counted(browser, memory_stick)
+    page.goto(memory_stick)
+    page.wait_for_url("**/book/preface.html")
+    widget = page.locator(".cg-live").first
+    before = widget.inner_text()
+    widget.get_by_role("button", name="one step on", exact=True).click()
+    expect(widget).not_to_have_text(before)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as notebook").click()
+    assert download.value.suggested_filename == "preface.ipynb"
+    assert not elsewhere
+    page.close()

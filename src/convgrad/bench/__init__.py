@@ -5,6 +5,15 @@
 """
 
 from .common import as_text, without_torch
+from .kept import kept, kept_file
 from .rungs import LAYERS, measure_layers, table
 
-__all__ = ["LAYERS", "as_text", "measure_layers", "table", "without_torch"]
+__all__ = [
+    "LAYERS",
+    "as_text",
+    "kept",
+    "kept_file",
+    "measure_layers",
+    "table",
+    "without_torch",
+]
