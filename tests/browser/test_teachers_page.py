@@ -1,4 +1,4 @@
-"""What a lecturer opens: links of the sessions lead to their pictures, the projector shows those."""
+"""What a lecturer opens: links of the sessions lead to their pictures, and the projector."""
 
 from __future__ import annotations
 
