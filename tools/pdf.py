@@ -83,7 +83,10 @@ class Printer:
         try:
             tab.set_default_timeout(WAIT)
             tab.goto(url, wait_until="load")
-            printed = tab.pdf(prefer_css_page_size=True, print_background=True, outline=True)
+            # an outline is made of the tags; joined() takes it over and leaves them behind
+            printed = tab.pdf(
+                prefer_css_page_size=True, print_background=True, outline=True, tagged=True
+            )
         finally:
             tab.close()
         return PdfReader(io.BytesIO(printed))
