@@ -56,7 +56,7 @@ class SmallBook:
         return {"a": ("Ada and Bob", "1990"), "z": ("Zoe et al.", "2001")}[key]
 
     def source(self, path, options):
-        return f"def {options['pyobject']}():\n    ...\n"
+        return f"def {options.get('pyobject', 'f')}():\n    ...\n"
 
     def image(self, path):
         return Path(path).name, b"<svg/>"
@@ -176,6 +176,24 @@ def test_sources_pictures_tables_and_what_is_not_shown():
         "| a | ${s}$ |\n| --- | --- |\n| c | d |\n\n**Name**, see Far."
     )
     assert page.pictures == {"cover.svg": b"<svg/>"}
+
+
+def test_terms_are_told_from_their_meanings():
+    assert plain("`a`\n: The {eq}`forward`.\n\n`b`\n:   More: no.") == (
+        "`a`\n— The (3).\n\n`b`\n— More: no."
+    )
+
+
+def test_a_directive_that_writes_markdown_is_taken_at_its_word():
+    kept = {("exhibits",): ["| a |"], ("exhibit", "crop"): ["**Crop.**"]}
+    env = SimpleNamespace(metadata={"book/page": {"written": kept}, "book/other": {}})
+    book = notebooks.SphinxBook(SimpleNamespace(env=env), "book/page")
+    assert book.written("exhibits", "") == ["| a |"]
+    assert book.written("exhibit", "crop") == ["**Crop.**"]
+    assert book.written("exhibit", "other") is None and book.written("tab-set", "") is None
+    assert (
+        notebooks.SphinxBook(SimpleNamespace(env=env), "book/other").written("exhibits", "") is None
+    )
 
 
 @pytest.mark.parametrize("markup", ["```{tab-set}\n```", "{kbd}`Enter`", "```{eval-rst}\n```"])

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from playwright.sync_api import BrowserContext, Route, sync_playwright
 from pypdf import PageObject, PdfReader, PdfWriter
+from pypdf.constants import PageLabelStyle
 from pypdf.generic import (
     ArrayObject,
     BooleanObject,
@@ -50,7 +51,10 @@ class Chapter:
     sheets: PdfReader
 
     def number(self, page: Any) -> int:
-        return self.sheets.get_page_number(page.get_object())
+        """Which of the sheets this is, from 0."""
+        found = self.sheets.get_page_number(page.get_object())
+        assert found is not None  # it is one of them
+        return found
 
 
 # ---- printing --------------------------------------------------------------------------------
@@ -83,7 +87,10 @@ class Printer:
         try:
             tab.set_default_timeout(WAIT)
             tab.goto(url, wait_until="load")
-            printed = tab.pdf(prefer_css_page_size=True, print_background=True, outline=True)
+            # an outline is made of the tags; joined() takes it over and leaves them behind
+            printed = tab.pdf(
+                prefer_css_page_size=True, print_background=True, outline=True, tagged=True
+            )
         finally:
             tab.close()
         return PdfReader(io.BytesIO(printed))
@@ -131,13 +138,12 @@ def joined(front: list[PdfReader], printed: list[Chapter], about: dict[str, str]
     for chapter in printed:
         for page in chapter.sheets.pages:
             writer.add_page(page)
-    writer.set_page_label(0, before - 1, style="/r")
-    writer.set_page_label(before, len(writer.pages) - 1, style="/D", start=1)
+    writer.set_page_label(0, before - 1, style=PageLabelStyle.LOWERCASE_ROMAN)
+    writer.set_page_label(before, len(writer.pages) - 1, style=PageLabelStyle.DECIMAL, start=1)
 
     by_name = {chapter.leaf.name: chapter for chapter in printed}
-    for reader, offset in ((front[-1], before - len(front[-1].pages)),):
-        for number in range(len(reader.pages)):
-            _mend_links(writer, writer.pages[offset + number], None, by_name, before)
+    for page in writer.pages[:before]:
+        _mend_links(writer, page, None, by_name, before)
     for chapter in printed:
         for number in range(len(chapter.sheets.pages)):
             page = writer.pages[before + chapter.first - 1 + number]

@@ -25,12 +25,17 @@ FILTERED = ("Gradient", "Kind", "Caught by")
 
 
 class Written(SphinxDirective):
-    """A directive whose content is Markdown that it writes itself."""
+    """A directive whose content is Markdown that it writes itself.
+
+    What it wrote is kept with the page, since the page's notebook needs it too.
+    """
 
     def box(self, name: str, lines: Iterable[str]) -> nodes.container:
         box = nodes.container(classes=[name])
-        where = self.state.document.current_source
-        self.state.nested_parse(StringList(list(lines), where), self.content_offset, box)
+        where, lines = self.state.document.current_source, list(lines)
+        kept = self.env.metadata[self.env.docname].setdefault("written", {})
+        kept[self.name, *self.arguments] = lines
+        self.state.nested_parse(StringList(lines, where), self.content_offset, box)
         return box
 
 

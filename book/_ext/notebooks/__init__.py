@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[3]
 MACROS = Path(__file__).resolve().parents[1] / "macros.json"
 UNSET = "https://github.com/executablebooks/jupyter-book"  # what Jupyter Book takes for ours
+DRAWN = {"package-map"}  # directives that draw, where words tell the same
+PLAIN = str.maketrans("“”‘’", "\"\"''")  # Sphinx has curled the quotes of its titles
 FOLDER, ARCHIVE = "notebooks", "notebooks.zip"
 
 
@@ -64,7 +66,7 @@ class SphinxBook:
         if not title:
             return label, address
         if address and not self.address(docname):  # a notebook, where headings are marks
-            mark = quote(str(title[0]).replace(" ", "-"), safe="-'?!,:")
+            mark = quote(str(title[0]).translate(PLAIN).replace(" ", "-"), safe="-'?!,:")
             address = f"#{mark}" if docname == self.docname else f"{address}#{mark}"
         return str(title[0]), address
 
@@ -122,13 +124,10 @@ class SphinxBook:
         return file.name, file.read_bytes()
 
     def written(self, directive: str, argument: str) -> list[str] | None:
-        import exhibits
-
-        if directive == "exhibits":
-            return exhibits.table()
-        if directive == "exhibit":
-            return exhibits.plate(exhibits.exhibit(argument))
-        return None
+        if directive in DRAWN:
+            return ["*(Here the page has a drawing.)*"]
+        kept = self.env.metadata[self.docname].get("written", {})
+        return kept.get((directive, argument) if argument else (directive,))
 
     def figures(self) -> dict[str, str]:
         numbers = self.env.toc_fignumbers.get(self.docname, {}).get("figure", {})

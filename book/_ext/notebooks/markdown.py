@@ -88,7 +88,8 @@ class Page:
         if block.kind == "formula":
             tex, _, label = block.text.partition("\0")
             return _indented(self._display(tex, label, flat), block.indent)
-        return self.inline(block.text)
+        # a term and what it means: Jupyter has no form for it
+        return self.inline(re.sub(r"^: +", "— ", block.text, flags=re.M))
 
     def _directive(self, block: Directive, flat: bool) -> str | None:
         handler = _DIRECTIVES.get(block.name)
@@ -127,7 +128,8 @@ class Page:
     def _source(self, block: Directive, flat: bool) -> str:
         source = self.book.source(block.argument, block.options).rstrip()
         name = re.sub(r"^(\.\./)+", "", block.argument)
-        return f"`{name}`:\n\n```python\n{source}\n```"
+        language = block.options.get("language", "python")
+        return f"`{name}`:\n\n```{language}\n{source}\n```"
 
     def _table(self, block: Directive, flat: bool) -> str:
         rows = [
