@@ -21,6 +21,7 @@ from tools.serve import SITE, make_server
 pytestmark = pytest.mark.browser
 
 PAGE = "book/part2/weight_gradient"
+ALL_WIDGETS = "book/gallery"
 
 # What a browser does when its reader has forbidden storage.
 FORBID_STORAGE = """
@@ -43,6 +44,16 @@ def test_a_page_without_storage_is_whole(visit):
     for _ in range(3):  # through its three modes
         button.click()
     assert view.evaluate("() => document.documentElement.dataset.theme") == before
+    tab.assert_clean()
+
+
+@pytest.mark.parametrize("page", [ALL_WIDGETS, "book/part5/museum", "search"])
+def test_what_else_asks_for_storage_does_without(visit, page):
+    """Every kind of widget, the filters, the search."""
+    tab = visit()
+    tab.page.add_init_script(FORBID_STORAGE)
+    view = tab.goto(f"{page}.html")
+    assert view.locator(".cg-widget:not(.cg-mounted)").count() == 0
     tab.assert_clean()
 
 
@@ -71,6 +82,40 @@ def test_one_widget_with_broken_data_leaves_the_others_alive(visit):
     assert view.locator(".cg-widget.cg-mounted").count() == hosts.count() - 1
     broken = view.locator(".cg-widget:not(.cg-mounted)")
     assert broken.locator(".cg-note:visible").count() == 1
+
+
+def test_every_other_widget_broken_leaves_the_rest_alive(visit):
+    """Of all kinds: a broken one keeps its picture and says why, and costs nobody else anything."""
+    tab = visit()
+
+    def break_every_other(route) -> None:
+        parts = re.split(r'("state":)', route.fetch().text())
+        for k in range(2, len(parts), 4):  # behind the first, the third … state
+            parts[k] = " [" + parts[k]
+        route.fulfill(body="".join(parts), content_type="text/html")
+
+    tab.page.route(re.compile(rf"{ALL_WIDGETS}\.html"), break_every_other)
+    view = tab.goto(f"{ALL_WIDGETS}.html")
+    hosts = view.locator(".cg-widget").all()
+    assert len(hosts) > 8
+    for number, host in enumerate(hosts):
+        broken = number % 2 == 0
+        assert host.evaluate("(each) => each.matches('.cg-mounted')") == (not broken)
+        assert host.locator(":scope > .cg-fallback").is_visible() == broken
+        assert host.locator(":scope > .cg-note").count() == broken
+
+
+def test_without_the_network_what_was_not_fetched_keeps_its_picture(visit):
+    tab = visit(height=500)
+    view = tab.goto(f"{ALL_WIDGETS}.html", settle=False)
+    first, last = view.locator(".cg-widget").first, view.locator(".cg-widget").last
+    expect(first).to_have_class(re.compile("cg-mounted"))
+    expect(last).not_to_have_class(re.compile("cg-mounted"))
+    view.context.set_offline(True)
+    last.scroll_into_view_if_needed()
+    expect(last.locator(":scope > .cg-note")).to_be_visible()
+    expect(last.locator(":scope > .cg-fallback")).to_be_visible()
+    assert not [line for line in tab.complaints if "uncaught" in line]
 
 
 def test_an_address_that_is_not_there_leads_back(browser):

@@ -73,7 +73,8 @@ def test_with_a_finger(visit):
 
 # ---- a keyboard ------------------------------------------------------------------------------
 
-AT = """() => {
+AT = """async () => {
+  for (const _ of [1, 2]) await new Promise(requestAnimationFrame);  // what slides in is there
   const at = document.activeElement;
   const style = getComputedStyle(at);
   const box = at.getBoundingClientRect();
