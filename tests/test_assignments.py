@@ -240,6 +240,7 @@ def test_nbgrader_makes_the_same_students_notebook(source):
     ]
 
 
+@pytest.mark.slow
 def test_the_command_hands_them_out(tmp_path):
     pytest.importorskip("nbgrader")
     classroom = pytest.importorskip("convgrad.classroom")
