@@ -240,14 +240,25 @@ def test_nbgrader_makes_the_same_students_notebook(source):
     ]
 
 
+@pytest.mark.slow
+def test_the_command_hands_them_out(tmp_path):
+    pytest.importorskip("nbgrader")
+    classroom = pytest.importorskip("convgrad.classroom")
+    written = classroom.release(ROOT / "book" / "assignments", to=tmp_path)
+    assert [path.stem for path in written] == [source.stem for source in SOURCES]
+    for path in written:
+        text = path.read_text("utf-8")
+        assert "NotImplementedError" in text and not [word for word in canaries() if word in text]
+
+
 def test_the_assignments_stay_out_of_the_site():
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     assert config["only_build_toc_files"] is True
     assert "book/assignments" in config["exclude_patterns"]
     assert "assignments" not in (ROOT / "_toc.yml").read_text("utf-8")
     for page in (ROOT / "book").rglob("*.md"):
-        if page.parent.name != "assignments":
-            assert not re.search(r"assignments/part\d", page.read_text("utf-8")), page
+        shown = re.findall(r"(?:include\}|\{doc\}`)[^\n]*assignments/", page.read_text("utf-8"))
+        assert not shown, f"{page} shows a source with its solutions"
 
 
 def test_the_package_holds_nothing_of_them():
