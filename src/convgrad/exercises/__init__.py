@@ -295,13 +295,16 @@ _BANK: dict[str, Exercise] = {
 }
 
 
-def get(key: str) -> Exercise:
+def get(key: str, seed: object = None) -> Exercise:
     """The exercise with this key.
 
     Parameters
     ----------
     key : str
         Its name for good, such as "weight-one-tap".
+    seed : str or int, optional
+        Draws numbers of a learner's own, the same ones whenever and wherever the seed is the
+        same.  Without it the numbers are the book's.
 
     Returns
     -------
@@ -317,20 +320,25 @@ def get(key: str) -> Exercise:
     >>> get("weight-how-many").check(6)  # doctest: +NORMALIZE_WHITESPACE
     Not yet. That is one image's share.
     There are 2 images, and their shares add.
+    >>> get("museum-devices", seed="ada").prompt == get("museum-devices", seed="ada").prompt
+    True
     """
     try:
-        return _BANK[key]
+        exercise = _BANK[key]
     except KeyError:
         raise KeyError(f"no exercise {key!r}: there are {', '.join(_BANK)}") from None
+    return exercise if seed is None else exercise.drawn(seed)
 
 
-def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
+def all_exercises(chapter: str | None = None, seed: object = None) -> tuple[Exercise, ...]:
     """All exercises in the order of the book, or those of one chapter.
 
     Parameters
     ----------
     chapter : str, optional
         Such as "weight_gradient", the name of its page.
+    seed : str or int, optional
+        As for :func:`get`.
 
     Returns
     -------
@@ -350,4 +358,4 @@ def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
     if not some:
         chapters = dict.fromkeys(each.chapter for each in _BANK.values())
         raise KeyError(f"no chapter {chapter!r}: there are {', '.join(chapters)}")
-    return some
+    return some if seed is None else tuple(each.drawn(seed) for each in some)

@@ -19,6 +19,7 @@ import numpy as np
 from ..checks import explain_difference, one_thing_more, random_geometry
 from ..checks.compare import NotNumbers, numbers, same
 from ..geometry import ConvGeometry
+from ..worksheet.dice import Dice
 from .base import Exercise, Verdict
 
 __all__ = ["Function", "Trial", "geometries"]
@@ -72,7 +73,7 @@ class Function(Exercise):
         if not callable(answer):
             return self._wrong(self._needed())
         count = 0
-        for trial in self.trials(np.random.default_rng(next(_checks))):
+        for trial in self.trials(self._rng()):
             complaint = self._try(answer, trial)
             if complaint == _UNTOUCHED:
                 return self._open(complaint)
@@ -80,6 +81,11 @@ class Function(Exercise):
                 return self._wrong(complaint)
             count += 1
         return self._right(f"Your function is right on {count} random convolutions.")
+
+    def _rng(self) -> np.random.Generator:
+        """New numbers for every check; with a seed, the seed's."""
+        number = next(_checks) if self.seed is None else Dice(self.key, self.seed).between(0, 2**40)
+        return np.random.default_rng(number)
 
     def _needed(self) -> str:
         name = self.starter.partition("def ")[2].partition("(")[0]
