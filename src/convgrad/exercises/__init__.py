@@ -252,10 +252,11 @@ from . import (
     where_time_goes,
     without_loops,
 )
-from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
+from .base import Asked, Choice, Exercise, Grid, Number, Verdict, WrongAnswer
 from .functions import Function
 
 __all__ = [
+    "Asked",
     "Choice",
     "Exercise",
     "Function",
