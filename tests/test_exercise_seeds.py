@@ -38,7 +38,7 @@ def test_most_questions_can_be_drawn_and_the_others_say_why():
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_draw_is_a_fair_question_of_its_own(exercise, seed):
     mine = exercise.drawn(seed)
-    assert mine.prompt != exercise.prompt
+    assert mine.asked != exercise.asked
     assert (mine.key, mine.level, mine.kind) == (exercise.key, exercise.level, exercise.kind)
     answer = run(mine.solution)["answer"]
     assert mine.check(answer).passed
@@ -51,7 +51,7 @@ def test_a_draw_is_a_fair_question_of_its_own(exercise, seed):
 
 @by_key(DRAWN)
 def test_learners_get_different_questions(exercise):
-    assert len({exercise.drawn(seed).prompt for seed in range(12)}) >= 2
+    assert len({exercise.drawn(seed).asked for seed in range(12)}) >= 2
 
 
 @by_key(DRAWN)
@@ -91,7 +91,7 @@ def test_a_seed_is_not_another_exercise():
     assert len(all_exercises(seed="ada")) == len(all_exercises())
     assert get("weight-one-tap", seed="ada") is not get("weight-one-tap")
     assert get("weight-one-tap").seed is None
-    assert get("weight-one-tap", seed=7).prompt == get("weight-one-tap", seed="7").prompt
+    assert get("weight-one-tap", seed=7).asked == get("weight-one-tap", seed="7").asked
 
 
 def test_the_books_question_passes_nobody_by_its_answer_alone():

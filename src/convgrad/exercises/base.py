@@ -53,6 +53,8 @@ class Verdict:
         Those of the exercise: a notebook shows them folded, one below the other.
     untouched : bool
         Whether there is no answer yet: then it invites and does not judge.
+    share : float or None
+        What share of the work is done, where an exercise counts parts.
 
     Examples
     --------
@@ -68,6 +70,12 @@ class Verdict:
     message: str
     hints: tuple[str, ...] = ()
     untouched: bool = False
+    share: float | None = None
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1: the share that is done, or all or nothing."""
+        return float(self.passed) if self.share is None else self.share
 
     def __bool__(self) -> bool:
         return self.passed
@@ -151,6 +159,8 @@ class Exercise:
     """
 
     kind: ClassVar[str]
+    #: How a page without a kernel asks it: "number", "grid" or "choice"; None where it cannot.
+    in_page: ClassVar[str | None] = None
 
     key: str
     chapter: str
@@ -203,7 +213,12 @@ class Exercise:
 
     def _fair(self, fresh: Exercise) -> bool:
         """Whether a draw asks something else, and as well as the book does."""
-        return fresh.prompt != self.prompt
+        return fresh.asked != self.asked
+
+    @property
+    def asked(self) -> str:
+        """All that is asked: the prompt, and what a picture says."""
+        return self.prompt
 
     def check(self, answer: Any) -> Verdict:
         """Judge an answer.
@@ -326,6 +341,7 @@ class Number(Asked):
     """
 
     kind: ClassVar[str] = "number"
+    in_page: ClassVar[str | None] = "number"
 
     def _judge(self, answer: Any) -> Verdict:
         try:
@@ -368,6 +384,7 @@ class Grid(Asked):
     """
 
     kind: ClassVar[str] = "grid"
+    in_page: ClassVar[str | None] = "grid"
 
     operands: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
 
@@ -440,6 +457,7 @@ class Choice(Asked):
     """
 
     kind: ClassVar[str] = "choice"
+    in_page: ClassVar[str | None] = "choice"
 
     options: tuple[str, ...] = ()
 

@@ -31,12 +31,14 @@ class Trial:
 
     A function that returns several gradients has as many arrays in ``expected``, and as many
     names under "target".  ``mistakes`` are wrong results that have a sentence of their own.
+    ``on`` says what it was tried on, where that is no convolution.
     """
 
     arguments: tuple[Any, ...]
     expected: np.ndarray | tuple[np.ndarray, ...]
     known: dict[str, Any]  # keywords of explain_difference; has "geometry" and "target"
     mistakes: tuple[tuple[np.ndarray, str], ...] = ()
+    on: str = ""
 
 
 _UNTOUCHED = (
@@ -94,7 +96,7 @@ class Function(Exercise):
     def _try(self, function: Callable[..., Any], trial: Trial) -> str | None:
         """What is wrong with this call, or None."""
         arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in trial.arguments)
-        on = f"On {trial.known['geometry'].describe()}"
+        on = f"On {trial.on or trial.known['geometry'].describe()}"
         try:
             returned = function(*arguments)
         except (Exception, SystemExit) as trouble:

@@ -158,7 +158,7 @@ def _halo_rows(of: ConvGeometry) -> np.ndarray:
 
 @redrawn(K=[7, 9])
 def _halo(K: int = 5) -> Grid:
-    of, reach = replace(_TALL, KH=K, KW=K, padding=K // 2), K // 2
+    of, reach = replace(_TALL, KH=K, KW=K, padding=((K // 2, K // 2),) * 2), K // 2
     return Grid(
         key="devices-halo-rows",
         chapter=_CHAPTER,

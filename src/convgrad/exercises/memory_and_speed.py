@@ -32,7 +32,7 @@ _STEM = ConvGeometry(C=3, H=224, W=224, O=64, KH=7, KW=7, stride=2, padding=3)
 
 
 def _factor(K: int, **changed: Any) -> float:
-    geometry = replace(_STEM, KH=K, KW=K, padding=K // 2, **changed)
+    geometry = replace(_STEM, KH=K, KW=K, padding=((K // 2, K // 2),) * 2, **changed)
     return column_numbers(geometry) / math.prod(geometry.x_shape)
 
 
