@@ -116,7 +116,7 @@ def test_a_formula_may_have_no_value():
         compute(parse("H // (padding - 1)", LETTERS), VALUES)
     with pytest.raises(NoValue, match="too large"):
         compute(parse("((H**6)**6)**6", LETTERS), VALUES)
-    message = get("geometry-formula-size").check("H // (padding - padding)").message
+    message = get("geometry-formula-smallest").check("OH // (padding - padding)").message
     assert "your formula divides by 0, and" in message
 
 
@@ -168,9 +168,10 @@ def test_the_prompt_names_the_letters(exercise):
 def test_what_is_no_text_is_no_formula():
     for answer in (3, None, ["H"], b"H", object(), np.array("H")):
         assert (
-            "A formula is asked for, as text" in get("geometry-formula-size").check(answer).message
+            "A formula is asked for, as text"
+            in get("geometry-formula-smallest").check(answer).message
         )
-    assert get("geometry-formula-size").check("...").untouched
+    assert get("geometry-formula-smallest").check("...").untouched
 
 
 # ---- lines -----------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ Chapter *Stride, padding, dilation* (``chapter="stride_padding_dilation"``)
     geometry-read-counts   function  2      write reads(geometry): how often each cell is read
     geometry-write-border  function  3      write bordered(x, before, after, mode)
     geometry-picture       picture  2      two windows of a row: how many outputs?
-    geometry-formula-size  formula  3      OH from H, KH, stride, padding, dilation
+    geometry-formula-smallest formula 3    how many rows the image needs at least
 
 Chapter *One product at a time* (``chapter="one_product"``)
 
@@ -291,6 +291,7 @@ from . import (
     of_pictures,
     one_product,
     owners,
+    progress,
     sliding_window,
     split_k,
     stride_padding_dilation,
@@ -324,6 +325,7 @@ __all__ = [
     "WrongAnswer",
     "all_exercises",
     "get",
+    "progress",
 ]
 
 # The chapters in the order of the book, and the exercises of a kind, for all chapters.

@@ -120,7 +120,7 @@ class Mend(Bug):
             function = self.repair.listing.function(line)
         except NotALine as complaint:
             return self._wrong(str(complaint))
-        tried = self.repair.check(function)
+        tried = self.repair._checked(function)
         return self._right(self.explanation) if tried.passed else self._wrong(tried.message)
 
     def _needed(self) -> str:

@@ -50,7 +50,7 @@ class Formula(Exercise):
     Examples
     --------
     >>> from convgrad import exercises
-    >>> exercises.get("geometry-formula-size").check("OH = (H - KH) // stride").passed
+    >>> exercises.get("geometry-formula-smallest").check("H = OH + KH - 1").passed
     False
     """
 

@@ -69,66 +69,77 @@ def _listed(letters: dict[str, str]) -> str:
     return ", ".join(f"`{letter}` ({meaning})" for letter, meaning in letters.items())
 
 
-# ---- the size of the output ------------------------------------------------------------------
+# ---- the smallest image --------------------------------------------------------------------
 
-_SIZE_LETTERS = {
-    "H": "rows of the image",
+_SMALLEST_LETTERS = {
+    "OH": "rows of the output",
     "KH": "rows of the kernel",
     "stride": "its step",
     "padding": "rows of zeros above, and as many below",
     "dilation": "from tap to tap",
 }
 
-_output_size = Formula(
-    key="geometry-formula-size",
+
+def _smallest(dice: Dice) -> Setting:
+    while True:
+        geometry = _rows(dice)
+        found = geometry.H - geometry.leftover[0]
+        if found > 0:
+            return Setting(_of_rows(geometry, *_SMALLEST_LETTERS), found)
+
+
+_smallest_image = Formula(
+    key="geometry-formula-smallest",
     chapter="stride_padding_dilation",
     level=3,
-    title="Rows of the output",
+    title="The smallest image",
     prompt=(
-        "Derive the number of rows `OH` of the output for any stride, padding and dilation, and "
-        f"type it. The letters are {_listed(_SIZE_LETTERS)}. Write `//` for a division that rounds "
-        "down."
+        "The output is to have OH rows. Derive how many rows the image needs at least, and type "
+        f"the formula. The letters are {_listed(_SMALLEST_LETTERS)}."
     ),
     starter='answer = "..."',
     hints=(
-        "How many rows does the kernel span, from its first tap to its last?",
-        "Take the span off the padded image: that is how far the window can go.",
-        "It goes in steps of the stride, and there is a place where it begins.",
+        "In the smallest image nothing is left over: the last window ends at the last row, the "
+        "border included.",
+        "Where does the last window begin? How many rows does it span, from its first tap to its "
+        "last?",
+        "The border counts for the window, and is no part of the image.",
     ),
-    letters=_SIZE_LETTERS,
-    draw=lambda dice: (lambda g: Setting(_of_rows(g, *_SIZE_LETTERS), g.OH))(_rows(dice)),
+    letters=_SMALLEST_LETTERS,
+    draw=_smallest,
     wrong_formulas=(
         (
-            "(H + 2*padding - dilation*(KH - 1) - 1) // stride",
-            "You counted the steps. Before the first step the window stands somewhere, too.",
+            "stride*OH + dilation*(KH - 1) + 1 - 2*padding",
+            "Between OH windows there are OH − 1 steps.",
         ),
         (
-            "(H + padding - dilation*(KH - 1) - 1) // stride + 1",
-            "The padding stands above and below.",
-        ),
-        (
-            "(H + 2*padding - KH) // stride + 1",
+            "stride*(OH - 1) + KH - 2*padding",
             "The dilation is missing: with gaps between its taps the kernel spans more rows.",
         ),
         (
-            "(H + 2*padding - dilation*KH) // stride + 1",
+            "stride*(OH - 1) + dilation*KH - 2*padding",
             "KH taps have KH − 1 gaps between them, and the last tap is one row more.",
         ),
         (
-            "(H + 2*padding - dilation*(KH - 1)) // stride + 1",
-            "One row too far: the span is dilation·(KH − 1) and the row of the first tap.",
+            "stride*(OH - 1) + dilation*(KH - 1) - 2*padding",
+            "One row is missing: the span is dilation·(KH − 1) and the row of the first tap.",
         ),
         (
-            "(H + 2*padding - dilation*(KH - 1) - 1) / stride + 1",
-            "Where rows are left over this is no whole number. It is rounded down.",
+            "stride*(OH - 1) + dilation*(KH - 1) + 1 - padding",
+            "The border stands above and below: take it off twice.",
         ),
         (
-            "ceil((H + 2*padding - dilation*(KH - 1) - 1) / stride) + 1",
-            "You rounded up: a window that sticks out is not counted.",
+            "stride*(OH - 1) + dilation*(KH - 1) + 1 + 2*padding",
+            "The border helps: with one, a smaller image is enough. Take it off.",
+        ),
+        (
+            "stride*(OH - 1) + dilation*(KH - 1) + 1",
+            "That is the image with its border on. How many rows of it are the image's own?",
         ),
     ),
-    explanation="The way that the window can go, in steps of the stride, and the place it begins.",
-    solution='answer = "(H + 2*padding - dilation*(KH - 1) - 1) // stride + 1"',
+    explanation="The last window begins at stride·(OH − 1) and spans dilation·(KH − 1) + 1 rows; "
+    "the border is taken off.",
+    solution='answer = "stride*(OH - 1) + dilation*(KH - 1) + 1 - 2*padding"',
 )
 
 # ---- what the convolution gives before the crop ----------------------------------------------
@@ -570,7 +581,7 @@ _halo_formula = Formula(
 
 
 EXERCISES: tuple[Exercise, ...] = (
-    _output_size,
+    _smallest_image,
     _output_padding,
     _column_row,
     _products,
