@@ -350,6 +350,16 @@ def test_a_picture_is_drawn_and_told_without_its_answer(exercise):
         assert f"{exercise.answer:g}" not in re.findall(r"\d+", exercise.prompt)
 
 
+@by_key(PICTURES)
+def test_a_page_says_of_a_picture_what_the_bank_says(exercise):
+    pytest.importorskip("matplotlib")
+    from pages import PAGES, alt_text
+
+    call = f'exercises.get("{exercise.key}").figure()'
+    if call in PAGES[exercise.chapter].read_text("utf-8"):
+        assert alt_text(exercise.chapter, call) == exercise.alt
+
+
 def test_a_picture_shows_what_its_words_say():
     pytest.importorskip("matplotlib")
     words = get("input-picture").figure().words()
