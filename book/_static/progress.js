@@ -262,7 +262,7 @@
       draw();
     });
 
-    place.append(count, bar, group, status);
+    place.replaceChildren(count, bar, group, status);
     if (!store.lasting) {
       status.textContent =
         "This browser keeps nothing here (a private window does so). You can look at a file: import it; it is gone with the page.";

@@ -390,7 +390,8 @@ def get(key: str, seed: object = None) -> Exercise:
     >>> get("weight-how-many").check(6)  # doctest: +NORMALIZE_WHITESPACE
     Not yet. That is one image's share.
     There are 2 images, and their shares add.
-    >>> get("museum-devices", seed="ada").prompt == get("museum-devices", seed="ada").prompt
+    >>> mine = get("museum-devices", seed="ada")
+    >>> mine.prompt == get("museum-devices", seed="ada").prompt
     True
     """
     try:
@@ -421,8 +422,8 @@ def all_exercises(chapter: str | None = None, seed: object = None) -> tuple[Exer
 
     Examples
     --------
-    >>> [exercise.level for exercise in all_exercises("weight_gradient")]
-    [1, 1, 2, 2, 2, 2, 2, 3, 3]
+    >>> sorted({each.level for each in all_exercises("weight_gradient")})
+    [1, 2, 3]
     """
     some = tuple(each for each in _BANK.values() if chapter in (None, each.chapter))
     if not some:

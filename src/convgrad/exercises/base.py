@@ -153,6 +153,8 @@ class Exercise:
         Whose numbers it asks about; None for the book's.
     same_for_all : str
         Why it is the same question whatever the seed, where it is.
+    redraw : callable or None
+        Makes the question anew from dice; call :meth:`drawn` instead.
 
     Examples
     --------

@@ -112,6 +112,8 @@ class BreakTheGradient(Exercise):
         Which gradient it tests: "weight" or "input".
     share : float
         What share of the wrong gradients it has to notice.
+    explanation : str
+        What is said to a test that notices enough.
 
     Examples
     --------

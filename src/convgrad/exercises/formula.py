@@ -41,7 +41,7 @@ class Formula(Exercise):
     letters : mapping
         The letters that it may use, each with its meaning.
     draw : callable
-        Makes a :class:`Setting` from dice.
+        Makes numbers for the letters, and what is right for them, from dice.
     wrong_formulas : sequence of pairs
         Formulas that people write, each with what to say.
     explanation : str

@@ -214,6 +214,8 @@ class Line(Function):
     ----------
     listing : Listing
         A function of the package; the line that is asked for is right there.
+    explanation : str
+        What is said to the right answer.
 
     Examples
     --------

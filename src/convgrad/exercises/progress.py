@@ -101,7 +101,8 @@ class Progress:
     >>> exercise = exercises.get("weight-how-many")
     >>> mine.note(exercise, exercise.check(6))
     >>> mine.note(exercise, exercise.check(12))
-    >>> mine.records["weight-how-many"].state, mine.records["weight-how-many"].attempts
+    >>> record = mine.records["weight-how-many"]
+    >>> record.state, record.attempts
     ('right', 2)
     """
 
