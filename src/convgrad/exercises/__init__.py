@@ -69,7 +69,7 @@ Chapter *The input gradient is a transposed convolution* (``chapter="input_gradi
 
     key                    kind      level  what is asked
     input-one-pixel        number    1      example A with another g: the one number of grad_input
-    input-one-cell         number    1      example B: the number at grad_input[0,0,1,2]
+    input-one-cell         number    1      example B: the number at grad_input[0,0,2,0]
     input-how-many         number    1      example C: how many products meet in cell (2,4)?
     input-stride-row       grid      2      three kernels, two apart, on a row of eight cells
     input-output-padding   number    2      11 cells, 4 taps, stride 4: which output_padding?

@@ -95,9 +95,8 @@ def _factor(images: int = 12, taken: int = 3) -> Number:
         title="What makes up for the others",
         prompt=(
             f"From a batch of {images} images, {taken} are drawn, each as likely as any other. "
-            "Their "
-            "weight gradients are added up. By which factor must the sum be multiplied, so that on "
-            "average it is the gradient of the whole batch?"
+            "Their weight gradients are added up. By which factor must the sum be multiplied, so "
+            "that on average it is the gradient of the whole batch?"
         ),
         hints=(
             f"How often is a given image among those that are drawn? {taken} times in {images}.",
@@ -115,8 +114,7 @@ def _factor(images: int = 12, taken: int = 3) -> Number:
         ],
         explanation=(
             f"Each image is there once in {images // taken} draws, and counts {images // taken} "
-            "times "
-            "when it is."
+            "times when it is."
         ),
         solution=f"answer = {images} / {taken}",
     )
@@ -174,8 +172,7 @@ def _direction(upper: int = 6, lower: int = -8) -> Number:
         ],
         explanation=(
             f"The length of the kept part by that of the whole, {-lower} by {length}; the factor "
-            "drops "
-            "out."
+            "drops out."
         ),
         solution=(
             f"whole, part = np.array([{upper}, 0, 0, {lower}]), np.array([0, 0, 0, {2 * lower}])\n"
@@ -294,12 +291,10 @@ def _second(x: np.ndarray = _X, w: np.ndarray = _W, g: np.ndarray = _G) -> Grid:
         starter="answer = [..., ...]",
         hints=(
             "First the input gradient: its three numbers are g₀w₀, g₀w₁ + g₁w₀ and g₁w₁.",
-            "The gradient of half a sum of squares is the number itself. So the input gradient is "
-            "what "
-            "comes back, in the shape of x.",
+            "The gradient of half a sum of squares is the number itself. So the input gradient "
+            "is what comes back, in the shape of x.",
             "Then the weight gradient rule, with this row where the image stood: tap j meets the "
-            "cells "
-            "j and j + 1.",
+            "cells j and j + 1.",
         ),
         compute=lambda: _penalty(x, w, g),
         compute_mistakes=lambda: [

@@ -81,8 +81,7 @@ def _one_column(of: Example = _B, p: int = _P, q: int = _Q) -> Grid:
         compute_mistakes=lambda: _column_mistakes(of, p, q),
         explanation=(
             "A column is a window read row by row. The weights, read in the same order, make the "
-            "row "
-            "that it is multiplied with."
+            "row that it is multiplied with."
         ),
         solution=(f"{given(of, 'x')}\nanswer = x[0, 0, {p}:{p + 3}, {q}:{q + 3}].reshape(9, 1)"),
     )
@@ -242,8 +241,7 @@ def _fold_row(weight: np.ndarray = _ROW_W, g: np.ndarray = _ROW_G) -> Grid:
         starter="answer = [..., ..., ..., ...]",
         hints=(
             f"The product has the rows {upper} and {lower}. Its first column belongs to the "
-            "window that "
-            "lies on cells 0 and 1.",
+            "window that lies on cells 0 and 1.",
             "The next column belongs to cells 1 and 2, the last one to cells 2 and 3.",
             "Where two columns meet in a cell, their numbers are added.",
         ),
@@ -251,8 +249,7 @@ def _fold_row(weight: np.ndarray = _ROW_W, g: np.ndarray = _ROW_G) -> Grid:
         compute_mistakes=lambda: _fold_mistakes(weight, g),
         explanation=(
             "Every column goes back to the two cells that it was read from, and in the two cells "
-            "in "
-            "the middle two columns meet."
+            "in the middle two columns meet."
         ),
         solution=(
             f"w, g = np.array({taps}), np.array({sent})\n"

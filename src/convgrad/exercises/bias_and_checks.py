@@ -55,9 +55,8 @@ def _sum_of_ones(images: int = 8, size: int = 12, kernels: int = 16) -> Number:
         title="The bias gradient of a sum",
         prompt=(
             f"A batch of {images} images of {size}×{size} with 3 channels goes through {kernels} "
-            "kernels of "
-            "3×3, stride 1, no "
-            "padding. The loss is `y.sum()`. Which number stands in every cell of `grad_bias`?"
+            "kernels of 3×3, stride 1, no padding. The loss is `y.sum()`. Which number stands in "
+            "every cell of `grad_bias`?"
         ),
         hints=(
             "With the sum as the loss, every number of grad_output is 1.",
@@ -197,12 +196,10 @@ def _two_parts(n: int = 3, m: int = 5, first: int = 12, rest: int = 20) -> Numbe
         title="A batch in two parts",
         prompt=(
             f"A batch of {n + m} images does not fit into memory, so it is sent through in two "
-            f"parts of {n} "
-            f"and {m}. The loss of a part is the *mean* over its images. After the first part a "
-            "tap of "
-            f"the weight gradient holds {first}, and the second part alone gives {rest}. What "
-            "would it hold if "
-            f"the loss were the mean over all {n + m} images at once?"
+            f"parts of {n} and {m}. The loss of a part is the *mean* over its images. After the "
+            f"first part a tap of the weight gradient holds {first}, and the second part alone "
+            f"gives {rest}. What would it hold if the loss were the mean over all {n + m} images "
+            "at once?"
         ),
         hints=(
             "A mean is a sum divided by the number of images. What is the sum of the first part?",

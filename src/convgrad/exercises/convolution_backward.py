@@ -50,9 +50,8 @@ def _how_many_parameters(of: ConvGeometry = _LAYER) -> Number:
             f"{of.KW}), groups={of.groups})` learn?"
         ),
         hints=(
-            "There is a kernel for each output channel. How many planes has it, when the channels "
-            "are "
-            "cut into groups?",
+            "There is a kernel for each output channel. How many planes has it, when the "
+            "channels are cut into groups?",
             "weight has the shape (O, C/groups, KH, KW). A layer has a bias unless one says "
             "otherwise.",
         ),
@@ -153,16 +152,14 @@ def _kept(of: ConvGeometry = _KEPT) -> Grid:
         hints=(
             "A border of copies is made by an operation of its own, before the convolution.",
             "The convolution keeps what it was given: the image with two rows more above and "
-            "below, "
-            "and one column more on either side.",
+            "below, and one column more on either side.",
         ),
         compute=lambda: _kept_shape(of),
         compute_mistakes=lambda: [
             (
                 np.array([of.x_shape]),
                 "That is x. But this convolution is not given x: its border holds copies, and "
-                "somebody "
-                "has to make them.",
+                "somebody has to make them.",
             ),
             (
                 np.array([of.output_shape]),
@@ -183,8 +180,7 @@ def _kept(of: ConvGeometry = _KEPT) -> Grid:
         ],
         explanation=(
             "A copy with its border around it: 2 rows above and 2 below, 1 column left and 1 "
-            "right. "
-            "Such a layer keeps more than x."
+            "right. Such a layer keeps more than x."
         ),
         solution=f"N, C, H, W = {of.x_shape}\nanswer = [N, C, H + 2 * 2, W + 2 * 1]",
     )
@@ -279,8 +275,7 @@ def _kernel_heights(rows: int = _ROWS, stride: int = _STRIDE, out: int = _OUT) -
         ),
         hints=(
             "Go through the heights 1, 2, 3 … and compute the rows of the output for each. Which "
-            "give "
-            f"{out}?",
+            f"give {out}?",
             f"({rows} − height) divided by {stride}, rounded down, has to be {out - 1}.",
         ),
         compute=lambda: _fitting(rows, stride, out),
@@ -298,9 +293,8 @@ def _kernel_heights(rows: int = _ROWS, stride: int = _STRIDE, out: int = _OUT) -
         ],
         explanation=(
             f"From {rows - stride * out + 1} to {rows - stride * (out - 1)}: as many as the "
-            "stride is "
-            "long. So the size cannot be read off the other "
-            "operands, and the call must be told."
+            "stride is long. So the size cannot be read off the other operands, and the call "
+            "must be told."
         ),
         solution=(
             f"answer = sum(({rows} - k) // {stride} + 1 == {out} for k in range(1, {rows + 1}))"

@@ -64,8 +64,7 @@ def _channel(kernel: int = _KERNEL, plane: int = _PLANE) -> Number:
         title="Which channel?",
         prompt=(
             f"Example E has {example('E').geometry.C} channels, {example('E').geometry.O} kernels "
-            "and "
-            f"{example('E').geometry.groups} groups. Kernel {kernel} has a plane of taps "
+            f"and {example('E').geometry.groups} groups. Kernel {kernel} has a plane of taps "
             f"`weight[{kernel}, {plane}]`. Which channel of `x` does it lie on?"
         ),
         hints=(
@@ -132,8 +131,7 @@ def _weights(C: int = 8, O: int = 12, groups: int = 4) -> Number:
         compute_mistakes=lambda: _weight_mistakes(of),
         explanation=(
             f"The shape of the weight is `(O, C/G, KH, KW)`, here {of.weight_shape}: without "
-            "groups "
-            f"there would be {groups} times as many."
+            f"groups there would be {groups} times as many."
         ),
         solution=f"answer = {O} * ({C} // {groups}) * 3 * 3",
     )
@@ -195,13 +193,12 @@ def _corner(of: Example = _D) -> Number:
         level=2,
         title="A corner of the input gradient",
         prompt=(
-            f"{called(of)}: four channels, six kernels, two groups. The corner cell "
-            f"`x[0, {_CHANNEL}, 0, 0]` is read by one window, at $(0,0)$, under tap $(0,0)$. "
-            "There, "
-            "the planes `weight[o, 1]` of the kernels 0 to 5 hold "
-            f"{_listed(of.arrays().weight[:, _CHANNEL, 0, 0])}, and `grad_output[0, o]` "
-            f"holds {_listed(of.arrays().grad_output[0, :, 0, 0])}. Which number is "
-            f"`grad_input[0, {_CHANNEL}, 0, 0]`?"
+            f"{called(of)}: four channels, six kernels, two groups. The corner cell `x[0, "
+            f"{_CHANNEL}, 0, 0]` is read by one window, at $(0,0)$, under tap $(0,0)$. There, the "
+            "planes `weight[o, 1]` of the kernels 0 to 5 hold "
+            f"{_listed(of.arrays().weight[:, _CHANNEL, 0, 0])}, and `grad_output[0, o]` holds "
+            f"{_listed(of.arrays().grad_output[0, :, 0, 0])}. Which number is `grad_input[0, "
+            f"{_CHANNEL}, 0, 0]`?"
         ),
         hints=(
             "Each kernel that reads the cell sends back its tap times its number of grad_output.",
@@ -212,8 +209,7 @@ def _corner(of: Example = _D) -> Number:
         compute_mistakes=lambda: _corner_mistakes(of),
         explanation=(
             "Kernels 0, 1 and 2 read channel 1, and each sends back one product. The other three "
-            "have "
-            "never seen it."
+            "have never seen it."
         ),
         solution=(f"taps = np.array({taps[:3]})\nanswer = (taps * np.array({sent[:3]})).sum()"),
     )
@@ -263,10 +259,9 @@ def _multiplier(a: int = 1, b: int = 10) -> Grid:
         title="Three kernels for each channel",
         prompt=(
             "A depthwise convolution has 2 channels of 2×2 cells, 2 groups and 6 kernels of one "
-            "tap, "
-            f"so three kernels for each channel. All cells of channel 0 are {a}, all cells of "
-            "channel "
-            f"1 are {b}, and `grad_output` is 1 everywhere. What are the six weight gradients?"
+            f"tap, so three kernels for each channel. All cells of channel 0 are {a}, all cells "
+            f"of channel 1 are {b}, and `grad_output` is 1 everywhere. What are the six weight "
+            "gradients?"
         ),
         starter="answer = [..., ..., ..., ..., ..., ...]  # kernels 0 to 5",
         hints=(

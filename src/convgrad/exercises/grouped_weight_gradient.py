@@ -73,10 +73,8 @@ def _where(n: int = _IMAGE, channel: int = _CHANNEL) -> Number:
         compute_mistakes=lambda: _where_mistakes(n, channel),
         explanation=(
             f"Channel {channel} is in group {channel // 2}, so the index is n·G + k with n = {n}, "
-            "G = 2 "
-            f"and k = {channel // 2}. On the axis of length 2 it stands at {channel % 2}, its "
-            "place in "
-            "the group."
+            f"G = 2 and k = {channel // 2}. On the axis of length 2 it stands at {channel % 2}, "
+            "its place in the group."
         ),
         solution=f"answer = {n} * 2 + {channel} // 2",
     )
@@ -138,8 +136,7 @@ def _shape(N: int = 5, channels: int = 4, groups: int = 3) -> Grid:
         compute_mistakes=lambda: _shape_mistakes(of),
         explanation=(
             f"[C/G, N·G, H, W]: a group has {channels} channels, and there are {N * groups} pairs "
-            "of image "
-            "and group."
+            "of image and group."
         ),
         solution=f"answer = [{of.C} // {groups}, {N} * {groups}, 9, 8]",
     )

@@ -82,8 +82,7 @@ def _one_entry(r: int = _R, l: int = _L) -> Number:
         ),
         hints=(
             f"Row {r} is a tap. Divide by the width of the kernel: the quotient is the tap's row, "
-            "the "
-            "remainder its column.",
+            "the remainder its column.",
             f"Column {l} is a position. Divide by the number of positions across.",
             "Put tap and position into the index map: the stride times the position, plus the tap.",
         ),
@@ -152,9 +151,8 @@ def _its_shape(of: ConvGeometry = _D) -> Grid:
         title="How large is the matrix?",
         prompt=(
             f"{'Example D: images' if of == _D else 'Images'} of {of.H}×{of.W} with {of.C} "
-            "channels, 6 "
-            "kernels of 3×2, stride 1, no padding, two groups. How many rows and columns has the "
-            "matrix of *one* image?"
+            "channels, 6 kernels of 3×2, stride 1, no padding, two groups. How many rows and "
+            "columns has the matrix of *one* image?"
         ),
         starter="answer = [..., ...]  # rows, columns",
         hints=(
@@ -165,8 +163,7 @@ def _its_shape(of: ConvGeometry = _D) -> Grid:
         compute_mistakes=lambda: _shape_mistakes(of),
         explanation=(
             "$C\\cdot KH\\cdot KW$ rows, $OH\\cdot OW$ columns. Unfold knows nothing of groups; "
-            "they "
-            "cut the rows into blocks afterwards."
+            "they cut the rows into blocks afterwards."
         ),
         solution=f"answer = [{of.C} * 3 * 2, {of.OH} * {of.OW}]",
     )
@@ -196,8 +193,7 @@ def _there_and_back(row: np.ndarray = _COUNTED) -> Grid:
         title="There and back",
         prompt=(
             f"An image of one row, `{' '.join(map(str, listed))}`, and windows of three cells "
-            "with stride 2. "
-            "What is `fold(unfold(x))`?"
+            "with stride 2. What is `fold(unfold(x))`?"
         ),
         starter="answer = [..., ..., ..., ..., ..., ..., ...]",
         hints=(

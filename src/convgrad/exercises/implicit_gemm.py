@@ -42,10 +42,8 @@ def _intensity(M: int = 32, N: int = 96) -> Number:
         title="What a tile makes of a number",
         prompt=(
             f"A program owns a tile of {M} rows and {N} columns. For each step of the sum it "
-            "loads a "
-            f"column of {M} numbers and a row of {N}. How many operations, multiplications and "
-            "additions, "
-            "does it do for each number that it loads?"
+            f"loads a column of {M} numbers and a row of {N}. How many operations, "
+            "multiplications and additions, does it do for each number that it loads?"
         ),
         hints=(
             "In one step every number of the column meets every number of the row.",
@@ -97,10 +95,8 @@ def _three(of: ConvGeometry = _D) -> Grid:
         title="Three sizes",
         prompt=(
             f"{named} images, {of.C} channels, {of.O} kernels of 3×2, two groups, an output of "
-            "3×3. The "
-            "weight gradient of *one group* as a product of matrices: how many rows and columns "
-            "has "
-            "it, and how many terms has each of its sums?"
+            "3×3. The weight gradient of *one group* as a product of matrices: how many rows and "
+            "columns has it, and how many terms has each of its sums?"
         ),
         starter="answer = [..., ..., ...]  # rows, columns, terms",
         hints=(
@@ -128,8 +124,7 @@ def _three(of: ConvGeometry = _D) -> Grid:
         ],
         explanation=(
             f"{of.OG} kernels, {of.CG}·3·2 taps, {of.N}·3·3 windows. The other group has a "
-            "product of "
-            "its own."
+            "product of its own."
         ),
         solution=f"answer = [{of.O} // 2, {of.C} // 2 * 3 * 2, {of.N} * 3 * 3]",
     )
@@ -175,12 +170,10 @@ def _address(k: int = _K, r: int = _R) -> Grid:
         level=2,
         title="Where does it lie?",
         prompt=(
-            "Example C: two images of 6×7, one channel, a 3×3 kernel, stride 2, an output of 2×3. "
-            "A "
-            f"program wants the number in row k = {k} and column r = {r} of the matrix X, which "
-            "nobody has stored. Which number of `x` must it load? Give the image n, the row h and "
-            "the "
-            "column v."
+            "Example C: two images of 6×7, one channel, a 3×3 kernel, stride 2, an output of "
+            f"2×3. A program wants the number in row k = {k} and column r = {r} of the matrix X, "
+            "which nobody has stored. Which number of `x` must it load? Give the image n, the "
+            "row h and the column v."
         ),
         starter="answer = [..., ..., ...]  # n, h, v",
         hints=(
@@ -227,10 +220,8 @@ def _count(of: ConvGeometry = _LAYER) -> Grid:
         title="How many programs?",
         prompt=(
             f"A layer from {of.C} to {of.O} channels on {of.N} images of 28×28, kernel 3×3, "
-            "padding 1. One "
-            "program for each tile of 128×128. How many programs does the forward pass have, and "
-            "how "
-            "many the weight gradient?"
+            "padding 1. One program for each tile of 128×128. How many programs does the forward "
+            "pass have, and how many the weight gradient?"
         ),
         starter="answer = [..., ...]  # forward, weight gradient",
         hints=(
@@ -255,8 +246,7 @@ def _count(of: ConvGeometry = _LAYER) -> Grid:
         ],
         explanation=(
             f"{of.N * 784 // 128}·{of.O // 128} and {of.O // 128}·{of.C * 9 // 128}. The sum of a "
-            "tile "
-            f"has {of.C}·9 terms forward, and {of.N}·28·28 in the weight gradient: as many "
+            f"tile has {of.C}·9 terms forward, and {of.N}·28·28 in the weight gradient: as many "
             "products, in fewer and longer sums."
         ),
         solution=f"kernels = {of.O} // 128\n"

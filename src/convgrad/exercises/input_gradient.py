@@ -95,8 +95,7 @@ def _pixel(of: Example = _OTHER) -> Number:
         ),
         hints=(
             "In the window of output cell (0, 0) the pixel lies under tap (2, 2). Under which in "
-            "the "
-            "other three?",
+            "the other three?",
             "When the window goes one column to the right, the tap is one column further left.",
             "Four products: `grad_output[p, q]` times `weight[2 − p, 2 − q]`.",
         ),
@@ -115,8 +114,6 @@ def _pixel(of: Example = _OTHER) -> Number:
 
 # ---- one cell near the edge ----------------------------------------------------------------
 
-_H = 1
-
 
 def _cells(of: Example, name: str | None = None) -> np.ndarray:
     """The input gradient of one channel, (H, W), or what a mutant makes of it."""
@@ -125,61 +122,57 @@ def _cells(of: Example, name: str | None = None) -> np.ndarray:
     return rule(g, weight, of.geometry)[0, 0]
 
 
-def _one_cell_mistakes(of: Example, v: int) -> list[tuple[float, str]]:
+def _one_cell_mistakes(of: Example, h: int, v: int) -> list[tuple[float, str]]:
     _, weight, _, g = of.arrays()
-    cells = _cells(of)
+    first = max(0, h - 2)  # the first row of windows that covers the cell
     reading = (q for q in range(3) if 0 <= v - q < 3)
-    first_row = sum(g[0, 0, 0, q] * weight[0, 0, _H, v - q] for q in reading)
+    one_row = sum(g[0, 0, first, q] * weight[0, 0, h - first, v - q] for q in reading)
     return [
-        (_cells(of, "dgrad_no_flip")[_H, v], mutant_says("dgrad_no_flip")),
+        (_cells(of, "dgrad_no_flip")[h, v], mutant_says("dgrad_no_flip")),
         (
-            cells[v, _H],
-            f"That is cell ({v}, {_H}): the row comes first, `h` counts down, `v` to the right.",
+            _cells(of)[v, h],
+            f"That is cell ({v}, {h}): the row comes first, `h` counts down, `v` to the right.",
         ),
         (
-            first_row,
-            "Those are the windows of the first row of grad_output. The next row of windows covers "
-            "the cell too.",
+            one_row,
+            "Those are the windows of one row of grad_output. Other rows of windows cover the cell "
+            "too.",
         ),
-        (_cells(of, "col2im_assign")[_H, v], mutant_says("col2im_assign")),
-        (_cells(of, "avg_fold")[_H, v], mutant_says("avg_fold")),
+        (_cells(of, "col2im_assign")[h, v], mutant_says("col2im_assign")),
+        (_cells(of, "avg_fold")[h, v], mutant_says("avg_fold")),
     ]
 
 
-@redrawn(of=like("B"), v=[0, 2, 3, 4])
-def _one_cell(of: Example = _B, v: int = 2) -> Number:
+# Cell (1, 2) is asked for in the chapter before.
+@redrawn(lambda of, h, v: h != v and {h, v} & {0, 1, 3, 4}, of=like("B"), h=(0, 4), v=(0, 4))
+def _one_cell(of: Example = _B, h: int = 2, v: int = 0) -> Number:
     return Number(
         key="input-one-cell",
         chapter=_CHAPTER,
         level=1,
         title="A cell near the edge",
         prompt=(
-            f"{called(of)}: which number is `grad_input[0, 0, {_H}, {v}]`? Not all windows cover "
-            "this "
-            f"cell.\n\n{numbers_of(of, 'weight', 'grad_output')}"
+            f"{called(of)}: which number is `grad_input[0, 0, {h}, {v}]`? Not all windows cover "
+            f"this cell.\n\n{numbers_of(of, 'weight', 'grad_output')}"
         ),
         hints=(
-            f"Window (p, q) covers cell ({_H}, {v}) with tap ({_H} − p, {v} − q), if there is "
-            "such a "
+            f"Window (p, q) covers cell ({h}, {v}) with tap ({h} − p, {v} − q), if there is such a "
             "tap.",
-            "The windows of the last row of grad_output begin below it. Those of two rows cover "
-            "it.",
-            "Row 0 of grad_output meets the kernel's row 1, and row 1 meets row 0; both from "
-            "right to "
-            "left.",
+            "Taps have rows and columns 0 to 2, and so have the windows. Which p are left, and "
+            "which q?",
+            "Each of these windows sends its number of grad_output, times the weight of its tap.",
         ),
-        compute=lambda: _cells(of)[_H, v],
-        compute_mistakes=lambda: _one_cell_mistakes(of, v),
+        compute=lambda: _cells(of)[h, v],
+        compute_mistakes=lambda: _one_cell_mistakes(of, h, v),
         explanation=(
-            "Two rows of grad_output meet two rows of the kernel, in the opposite order. The "
-            "third row "
-            "of windows does not reach up here."
+            "Each window that covers the cell does so with another tap: as the window moves on, "
+            "the tap moves back. What they send is added up."
         ),
         solution=(
             f"{given(of, 'weight', 'grad_output')}\n"
             "answer = 0\n"
             "for p, q in np.ndindex(3, 3):\n"
-            f"    i, j = {_H} - p, {v} - q\n"
+            f"    i, j = {h} - p, {v} - q\n"
             "    if 0 <= i < 3 and 0 <= j < 3:\n"
             "        answer += grad_output[0, 0, p, q] * weight[0, 0, i, j]"
         ),
@@ -227,8 +220,7 @@ def _how_many(h: int = 2, v: int = 4) -> Number:
         title="How many products meet?",
         prompt=(
             "Example C: two images of 6×7 with one channel, a 3×3 kernel, stride 2, no padding. "
-            "How "
-            f"many products w·g add up to `grad_input[0, 0, {h}, {v}]`?"
+            f"How many products w·g add up to `grad_input[0, 0, {h}, {v}]`?"
         ),
         hints=(
             f"In which rows does a window begin? Which of those windows cover row {h}?",
@@ -239,8 +231,7 @@ def _how_many(h: int = 2, v: int = 4) -> Number:
         explanation=(
             f"Of the windows, {down} along the rows and {across} along the columns cover it, so "
             f"{down * across} cover the cell, each with another tap. Its neighbours get other "
-            "numbers "
-            "of products: with stride 2 they alternate."
+            "numbers of products: with stride 2 they alternate."
         ),
         solution=(
             f"g = example('C').geometry\nanswer = (g.rows == {h}).sum() * (g.cols == {v}).sum()"
@@ -310,8 +301,7 @@ def _stride_row(a: int = 1, b: int = 2, c: int = 3) -> Grid:
         compute_mistakes=lambda: _row_mistakes(sent),
         explanation=(
             "The digits say which taps arrived: one in the odd cells, two in those where windows "
-            "meet, "
-            "none in the last cell, which is the leftover."
+            "meet, none in the last cell, which is the leftover."
         ),
         solution=(
             "answer = np.zeros(8)\n"

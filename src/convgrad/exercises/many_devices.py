@@ -37,8 +37,7 @@ def _ring_sent(size: int = 6000, devices: int = 5) -> Number:
         title="What one device sends",
         prompt=(
             f"A layer has {size} weights. {devices} devices add up their gradients in a ring. How "
-            "many numbers "
-            "does each of them send?"
+            "many numbers does each of them send?"
         ),
         hints=(
             f"The array is cut into {devices} chunks. In each step a device sends one chunk.",
@@ -102,10 +101,9 @@ def _mean_of_means(slopes: tuple[int, ...] = _SLOPES) -> Number:
         title="Five images on two devices",
         prompt=(
             f"For one tap, the shares of five images are {a}, {b}, {c} and {d}, {e}. The first "
-            "three are on one "
-            "device, the other two on another. Each takes the *mean* over its own images as its "
-            "loss, "
-            "and `DistributedDataParallel` averages the two gradients. What does the tap hold?"
+            "three are on one device, the other two on another. Each takes the *mean* over its "
+            "own images as its loss, and `DistributedDataParallel` averages the two gradients. "
+            "What does the tap hold?"
         ),
         hints=(
             "What is the gradient on the first device? Its three shares, added up and divided by "
@@ -117,8 +115,7 @@ def _mean_of_means(slopes: tuple[int, ...] = _SLOPES) -> Number:
             (
                 float(np.mean(slopes)),
                 "That is the mean over all five images, as one device finds it. The two devices "
-                "have "
-                "unequal parts.",
+                "have unequal parts.",
             ),
             (sum(_means(slopes)), "The two means are not added here; they are averaged."),
             (
@@ -137,10 +134,8 @@ def _mean_of_means(slopes: tuple[int, ...] = _SLOPES) -> Number:
         ],
         explanation=(
             f"The means are {first:g} and {second:g}, their average is {(first + second) / 2:g}. "
-            "The mean "
-            f"over all images is {(3 * first + 2 * second) / 5:g}. With the factors 3/5 and 2/5 "
-            "the same "
-            "two means give that."
+            f"The mean over all images is {(3 * first + 2 * second) / 5:g}. With the factors 3/5 "
+            "and 2/5 the same two means give that."
         ),
         solution=f"answer = (({a} + {b} + {c}) / 3 + ({d} + {e}) / 2) / 2",
     )
@@ -180,14 +175,12 @@ def _halo(K: int = 5) -> Grid:
             (
                 np.array([[2.0 * reach, 2.0 * reach]]),
                 f"{2 * reach} rows are read by both devices. Each of these rows is owned by one "
-                "of them, who "
-                "need not borrow it.",
+                "of them, who need not borrow it.",
             ),
             (
                 np.array([[2.0 * reach, 0.0]]),
                 "So it would be if the lower device owned all rows that both read. It owns from "
-                "row 8 "
-                "on.",
+                "row 8 on.",
             ),
             (
                 np.array([[0.0, 0.0]]),
@@ -206,10 +199,8 @@ def _halo(K: int = 5) -> Grid:
         ],
         explanation=(
             f"Span {K} less stride 1: {2 * reach} rows, {8 - reach} to {7 + reach}, are read by "
-            "both. The "
-            f"upper device owns those up to 7 and borrows {reach} below; the lower one owns those "
-            "and "
-            f"borrows {reach} above."
+            f"both. The upper device owns those up to 7 and borrows {reach} below; the lower one "
+            f"owns those and borrows {reach} above."
         ),
         solution=f"answer = [{reach}, {reach}]",
     )

@@ -75,8 +75,7 @@ def _times(K: int = 7) -> Number:
         ],
         explanation=(
             f"There are 112·112 windows, a quarter of the number of cells, and each holds {K * K} "
-            "numbers "
-            f"of a channel: $KH\\cdot KW/(s_h\\cdot s_w)={K * K}/4$."
+            f"numbers of a channel: $KH\\cdot KW/(s_h\\cdot s_w)={K * K}/4$."
         ),
         solution=f"answer = {K} * {K} / 2**2",
     )
@@ -153,10 +152,8 @@ def _moved(H: int = 5, K: int = 3) -> Grid:
         title="How many bytes?",
         prompt=(
             f"{named}orward pass: image {H}×{H}, kernel {K}×{K}, output {of.OH}×{of.OW}. How many "
-            "bytes "
-            f"must move between memory and processor at least? And how many if the {taps}×{cells} "
-            "columns are "
-            "written to memory first and read again?"
+            "bytes must move between memory and processor at least? And how many if the "
+            f"{taps}×{cells} columns are written to memory first and read again?"
         ),
         starter="answer = [..., ...]  # at least, with columns",
         hints=(
@@ -272,10 +269,8 @@ def _how_large(block: int = _BLOCK) -> Grid:
         title="How large is a block?",
         prompt=(
             "64 channels, a 3×3 kernel, 56×56 windows for an image, float32. A block of columns "
-            "may "
-            f"take {block:,} bytes. How many whole rows of windows fit in, and into how many "
-            "blocks "
-            "is an image cut?"
+            f"may take {block:,} bytes. How many whole rows of windows fit in, and into how many "
+            "blocks is an image cut?"
         ),
         starter="answer = [..., ...]  # rows in a block, blocks for an image",
         hints=(
@@ -286,8 +281,7 @@ def _how_large(block: int = _BLOCK) -> Grid:
         compute_mistakes=lambda: _cut_mistakes(block),
         explanation=(
             f"A row of windows takes 4·64·9·56 = 129,024 bytes, so {rows} rows fit, and 56 rows "
-            "need "
-            f"{count} blocks. The package then makes them about equally large."
+            f"need {count} blocks. The package then makes them about equally large."
         ),
         solution=f"rows = {block} // (4 * 64 * 9 * 56)\nanswer = [rows, -(-56 // rows)]",
     )

@@ -138,10 +138,8 @@ def _short(of: ConvGeometry = _SHORT) -> Grid:
         title="How short is it?",
         prompt=(
             f"An image of {of.H}×{of.W}, a kernel of 3×4, stride 2 down and 5 across, no padding. "
-            "The input "
-            "gradient is made by a transposed convolution without `output_padding`. How many rows "
-            "and "
-            "columns does it have?"
+            "The input gradient is made by a transposed convolution without `output_padding`. "
+            "How many rows and columns does it have?"
         ),
         starter="answer = [..., ...]",
         hints=(
@@ -170,10 +168,8 @@ def _short(of: ConvGeometry = _SHORT) -> Grid:
         ],
         explanation=(
             f"The last windows begin at row {2 * (of.OH - 1)} and column {5 * (of.OW - 1)}, and "
-            "end with "
-            f"row {rows - 1} and column {columns - 1}. So there are {rows} rows and {columns} "
-            "columns; "
-            f"{of.H - rows} and {of.W - columns} are missing."
+            f"end with row {rows - 1} and column {columns - 1}. So there are {rows} rows and "
+            f"{columns} columns; {of.H - rows} and {of.W - columns} are missing."
         ),
         solution=f"answer = [{2 * (of.OH - 1)} + 3, {5 * (of.OW - 1)} + 4]",
     )
@@ -196,10 +192,8 @@ def _devices(tap: int = 84, processes: int = 4) -> Number:
         title="Processes and a sum",
         prompt=(
             f"On one process a tap of the weight gradient of a batch is {tap}. The loss is a "
-            "*sum* over "
-            f"the images. Now {processes} processes take an equal part of the batch each, and "
-            "their gradients are "
-            "averaged. What does the tap hold?"
+            f"*sum* over the images. Now {processes} processes take an equal part of the batch "
+            "each, and their gradients are averaged. What does the tap hold?"
         ),
         hints=(
             f"The shares add up to {tap}, whatever each of them is.",
@@ -217,10 +211,8 @@ def _devices(tap: int = 84, processes: int = 4) -> Number:
         ],
         explanation=(
             f"{tap}/{processes}. With a mean as the loss, over equally large parts, the average "
-            "would be "
-            "right: a process divides by its own images only, which are fewer, so each share is "
-            "as much "
-            "larger."
+            "would be right: a process divides by its own images only, which are fewer, so each "
+            "share is as much larger."
         ),
         solution=f"answer = {tap} / {processes}",
     )

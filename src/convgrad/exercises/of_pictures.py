@@ -83,8 +83,7 @@ def _output_columns(W: int = 10, stride: int = 3, dilation: int = 2) -> Picture:
         ],
         explanation=(
             f"Within a window the taps lie {dilation} apart, and the second begins {stride} "
-            "further: "
-            f"({W} + 2 − {of.span[1]}) // {stride} + 1."
+            f"further: ({W} + 2 − {of.span[1]}) // {stride} + 1."
         ),
         solution=f"answer = ({W} + 2 - {of.span[1]}) // {stride} + 1",
         draw=lambda: _questions().two_windows(of),
@@ -117,8 +116,7 @@ def _which_tap(of: ConvGeometry = _READ, i: int = 1, j: int = 3) -> PictureGrid:
         title="Which tap is it?",
         prompt=(
             "A 4×4 kernel with stride 2 slides over an image with a border of one cell. Lit are "
-            "the "
-            "cells that *one* of its taps reads, in all windows. Which tap (i, j) is it?"
+            "the cells that *one* of its taps reads, in all windows. Which tap (i, j) is it?"
         ),
         starter="answer = [..., ...]  # i, j",
         hints=(
@@ -145,8 +143,7 @@ def _which_tap(of: ConvGeometry = _READ, i: int = 1, j: int = 3) -> PictureGrid:
         draw=lambda: _questions().tap_lit(of, i, j),
         alt=(
             f"An image of {of.H} rows and {of.W} columns, counted from 0, with a border of one "
-            "cell. "
-            f"Lit are the cells in rows {_and(rows)} and columns {_and(cols)}."
+            f"cell. Lit are the cells in rows {_and(rows)} and columns {_and(cols)}."
         ),
     )
 
@@ -194,10 +191,8 @@ def _where_they_meet(a: int = 1, b: int = 3, c: int = 2, g: int = 2, k: int = -1
         draw=lambda: _questions().laid(_LAID, kernel, sent),
         alt=(
             f"Three rows of seven cells. In the first, cells 0, 1, 2 hold {shown[0]}; in the "
-            "second, "
-            f"cells 2, 3, 4 hold {shown[1]}; in the third, cells 4, 5, 6 hold {shown[2]}. Below "
-            "them "
-            "a row for the sums, with a question mark in cell 2."
+            f"second, cells 2, 3, 4 hold {shown[1]}; in the third, cells 4, 5, 6 hold {shown[2]}. "
+            "Below them a row for the sums, with a question mark in cell 2."
         ),
     )
 
@@ -242,8 +237,7 @@ def _which_cell(r: int = 5, l: int = 3) -> PictureGrid:
         draw=lambda: _questions().lit_in_matrix(_COLUMNS, r, l),
         alt=(
             "A matrix of nine rows r and nine columns l, counted from 0, without numbers. Lit is "
-            "the "
-            f"place in row {r} and column {l}."
+            f"the place in row {r} and column {l}."
         ),
     )
 
@@ -287,8 +281,7 @@ def _filled(G: int = 3, CG: int = 3, OG: int = 2) -> Picture:
         draw=lambda: _questions().blocks(of),
         alt=(
             f"A table of {of.O} rows, one for each kernel, and {of.C} columns, one for each "
-            "channel. "
-            f"Filled are {listed}."
+            f"channel. Filled are {listed}."
         ),
     )
 
@@ -359,8 +352,7 @@ def _how_far(top: int = 1, left: int = 2, x: np.ndarray = _ONES) -> PictureGrid:
         ],
         explanation=(
             f"What the right grid has at ({top}, {left}) stands at (0, 0) in the other: it moved "
-            "up "
-            f"by {top} and to the left by {left}."
+            f"up by {top} and to the left by {left}."
         ),
         solution=f"answer = [{top}, {left}]",
         draw=lambda: _questions().moved(x[None, None], g, of),

@@ -82,8 +82,8 @@ def _pixel(of: Example = _A) -> Number:
         title="What the pixel gets",
         prompt=(
             f"{called(of)}: all four windows read the one pixel. Each sends it the weight that "
-            "lies on it, "
-            "times the window's number of `grad_output`. What is the sum, `grad_input[0, 0, 0, "
+            "lies on it, times the window's number of `grad_output`. What is the sum, "
+            "`grad_input[0, 0, 0, "
             "0]`?\n\n" + numbers_of(of, "x", "weight", "grad_output")
         ),
         hints=(
@@ -95,8 +95,7 @@ def _pixel(of: Example = _A) -> Number:
         compute_mistakes=lambda: _pixel_mistakes(of),
         explanation=(
             f"The weights {_listed(met)} meet {_listed(of.arrays().grad_output)}. All four "
-            "products have "
-            "the same address, so they are added up."
+            "products have the same address, so they are added up."
         ),
         solution=(
             f"{given(of, 'weight', 'grad_output')}\n"
@@ -156,8 +155,8 @@ def _two_homes(of: Example = _B, p: int = 2, q: int = 1, i: int = 1, j: int = 0)
         title="One product, two homes",
         prompt=(
             f"{called(of)}, the window at ({p}, {q}) and in it tap ({i}, {j}). In the backward "
-            "pass "
-            "this one product sends a number to its tap and another to its input cell. Which "
+            "pass this one product sends a number to its tap and another to its input cell. "
+            "Which "
             "two?\n\n" + numbers_of(of, "x", "weight", "grad_output")
         ),
         starter="answer = [..., ...]  # to the tap, to the input cell",
@@ -280,8 +279,7 @@ def _cell(of: Example = _B, h: int = 1, v: int = 2) -> Number:
         ),
         hints=(
             f"A window reads the cell if ({h}, {v}) is one of its nine. For which rows p and "
-            "columns q "
-            "is that so?",
+            "columns q is that so?",
             f"In window (p, q) the cell lies under tap ({h} − p, {v} − q).",
             f"There are {readers} products; those with a 0 need not be written down.",
         ),
@@ -289,8 +287,7 @@ def _cell(of: Example = _B, h: int = 1, v: int = 2) -> Number:
         compute_mistakes=lambda: _cell_mistakes(of, h, v),
         explanation=(
             f"{readers} windows read the cell, each under another tap, and each sends its weight "
-            "times "
-            "its number of g. What they send is added up."
+            "times its number of g. What they send is added up."
         ),
         solution=(
             f"{given(of, 'weight', 'grad_output')}\n"
@@ -334,8 +331,7 @@ def _table(a: int = 2, b: int = -1) -> Grid:
             "Row q holds the slopes of output cell q. Which cells of the input does its window "
             "read?",
             "The slope of a product by its input number is the weight. For a cell that is not "
-            "read, "
-            "it is 0.",
+            "read, it is 0.",
         ),
         compute=lambda: _slopes(taps),
         compute_mistakes=lambda: [

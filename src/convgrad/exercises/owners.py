@@ -40,9 +40,8 @@ def _programs(of: ConvGeometry = _D) -> Number:
         title="How many programs?",
         prompt=(
             f"{named} images with {of.C} channels, {of.O} kernels of 3×2, two groups, and an "
-            "output of "
-            "3×3. The kernel `gather` has a program for each number of `grad_weight`. How many "
-            "programs are there?"
+            "output of 3×3. The kernel `gather` has a program for each number of `grad_weight`. "
+            "How many programs are there?"
         ),
         hints=(
             "As many as the weight has numbers. Which channels does a kernel read?",
@@ -57,8 +56,7 @@ def _programs(of: ConvGeometry = _D) -> Number:
             (
                 math.prod(of.output_shape),
                 "That is how many numbers `grad_output` has. `gather` has a program for each "
-                "number "
-                "of `grad_weight`.",
+                "number of `grad_weight`.",
             ),
             (
                 math.prod(of.weight_shape) * of.N,
@@ -118,10 +116,9 @@ def _which(number: int = _NUMBER) -> Grid:
         level=2,
         title="Which number is mine?",
         prompt=(
-            f"Example D again: 6 kernels in two groups, two planes of 3×2 taps in each. Program "
+            "Example D again: 6 kernels in two groups, two planes of 3×2 taps in each. Program "
             f"{number} of `gather` wants to know which number of `grad_weight` is its own. Give "
-            "its "
-            "group, its kernel `o` within the group, and its column `r`."
+            "its group, its kernel `o` within the group, and its column `r`."
         ),
         starter="answer = [..., ..., ...]  # group, o, r",
         hints=(
@@ -226,9 +223,8 @@ def _in_memory(a: int = 2, b: int = 4, c: int = 1) -> Number:
         title="What is left?",
         prompt=(
             f"Programs 0, 1 and 2 add {a}, {b} and {c} to a number that is 0 at the beginning. "
-            "Each reads it, "
-            f"adds, and writes the sum back. The turns happen to come like this: {_told()}. What "
-            "stands in memory at the end?"
+            "Each reads it, adds, and writes the sum back. The turns happen to come like this: "
+            f"{_told()}. What stands in memory at the end?"
         ),
         hints=(
             "Write down, turn by turn, what memory holds and what each program has read.",
@@ -253,8 +249,7 @@ def _in_memory(a: int = 2, b: int = 4, c: int = 1) -> Number:
         ],
         explanation=(
             f"Program 0 writes {a}. Program 2 reads it, then program 1, which had read the 0, "
-            f"writes {b}. "
-            f"At the end program 2 writes {a} + {c}, and the {b} is gone."
+            f"writes {b}. At the end program 2 writes {a} + {c}, and the {b} is gone."
         ),
         solution=f"answer = {a} + {c}",
     )

@@ -152,8 +152,7 @@ def _response_size(size: int = 22, template: int = 6) -> Number:
         compute_mistakes=lambda: _response_mistakes(geometry),
         explanation=(
             "The upper edge of the template may stand in rows 0 to `H − KH`, which are `H − KH + "
-            "1` "
-            "rows."
+            "1` rows."
         ),
         solution=f"answer = {size} - {template} + 1",
     )
@@ -348,8 +347,7 @@ def _use_counts(H: int = 5, W: int = 5, K: int = 3) -> Grid:
         title="How often is a cell read?",
         prompt=(
             f"{named} {K}×{K} kernel slides over a {H}×{W} image, stride 1, no padding. How often "
-            "is "
-            "each cell of `x` read, counted over all windows?"
+            "is each cell of `x` read, counted over all windows?"
         ),
         starter=f"answer = np.full(({H}, {W}), ...)",
         hints=(
@@ -362,8 +360,8 @@ def _use_counts(H: int = 5, W: int = 5, K: int = 3) -> Grid:
         compute_mistakes=lambda: _use_mistakes(geometry),
         explanation=(
             f"Along a row the cells are read {str(columns)[1:-1]} times, and rows and columns "
-            "multiply. A "
-            "cell in the middle has a part in more output cells than one in the corner."
+            "multiply. A cell in the middle has a part in more output cells than one in the "
+            "corner."
         ),
         solution=f"answer = np.outer({rows}, {columns})",
     )
@@ -412,8 +410,7 @@ def _best_match(image: int = 1) -> Grid:
         title="Where is the template?",
         prompt=(
             "Example E: compute the responses of the three templates and find where response "
-            f"{image} "
-            "is largest. Answer with `[row, column]`."
+            f"{image} is largest. Answer with `[row, column]`."
         ),
         starter=(
             "geometry = example('E').geometry\n"
@@ -424,15 +421,13 @@ def _best_match(image: int = 1) -> Grid:
         hints=(
             f"The responses are the channels of the output: response {image} is `y[0, {image}]`.",
             "`np.argmax` counts through the whole map; `np.unravel_index` turns that into a row "
-            "and a "
-            "column.",
+            "and a column.",
         ),
         compute=lambda: _peak(_output(example("E"))[0, image]),
         compute_mistakes=lambda: _match_mistakes(image),
         explanation=(
             "That is where the template was cut out: there every product is a number times "
-            "itself, so "
-            "nothing cancels, and nowhere else does the sum grow as large."
+            "itself, so nothing cancels, and nowhere else does the sum grow as large."
         ),
         solution=(
             "geometry = example('E').geometry\n"

@@ -45,8 +45,7 @@ def _how_many(C: int = 256, O: int = 256) -> Number:
         title="How many tiles?",
         prompt=(
             f"A later layer of the same network: 32 images of 14×14, from {C} to {O} channels, a "
-            "3×3 "
-            "kernel, padding 1. Into how many tiles of 128×128 is its weight gradient cut?"
+            "3×3 kernel, padding 1. Into how many tiles of 128×128 is its weight gradient cut?"
         ),
         hints=(
             "The rows of the product are kernels, its columns channels times taps.",
@@ -152,8 +151,7 @@ def _workspace(shares: int = 26) -> Grid:
         title="How large is the workspace?",
         prompt=(
             f"Example F, a weight of 64·64·3·3 numbers, {shares} shares, two passes, float32. How "
-            "many bytes "
-            "has the workspace, and how many numbers does the second pass read?"
+            "many bytes has the workspace, and how many numbers does the second pass read?"
         ),
         starter="answer = [..., ...]  # bytes, numbers",
         hints=(
@@ -202,8 +200,8 @@ def _by_hand(large: int = 2000, small: int = 6) -> Grid:
         title="Three digits",
         prompt=(
             f"A machine rounds every sum to three digits. The shares are {large}, {small} and "
-            f"{small}. "
-            f"What does it get if they arrive in this order, and what if the {large} comes last?"
+            f"{small}. What does it get if they arrive in this order, and what if the {large} "
+            "comes last?"
         ),
         starter=f"answer = [..., ...]  # {large} first, {large} last",
         hints=(
@@ -229,10 +227,8 @@ def _by_hand(large: int = 2000, small: int = 6) -> Grid:
         ],
         explanation=(
             f"{large} + {small} becomes {large + 10}, and {large + 10} + {small} becomes "
-            f"{large + 20}. The "
-            f"other way {small} + {small} = {2 * small} is exact, and {exact:g} becomes "
-            f"{large + 10}. "
-            f"Neither is {exact:g}."
+            f"{large + 20}. The other way {small} + {small} = {2 * small} is exact, and {exact:g} "
+            f"becomes {large + 10}. Neither is {exact:g}."
         ),
         solution=f"answer = [{large + 20}, {large + 10}]",
     )

@@ -49,8 +49,7 @@ def _sizes(stride: int = 4, taps: int = 3, out: int = 5) -> Number:
         title="One output size, several inputs",
         prompt=(
             f"Without padding, a kernel of {taps} rows with stride {stride} runs over an image, "
-            "and "
-            f"the output has {out} rows. How many different image heights are possible?"
+            f"and the output has {out} rows. How many different image heights are possible?"
         ),
         hints=(
             f"What is the smallest image in which {out} windows fit? Think of where the last one "
@@ -76,8 +75,7 @@ def _sizes(stride: int = 4, taps: int = 3, out: int = 5) -> Number:
         ],
         explanation=(
             f"The smallest height is {_heights(stride, taps, out)[0]}; then 0 to {stride - 1} "
-            "rows are "
-            "left over, which are as many heights as the stride is large."
+            "rows are left over, which are as many heights as the stride is large."
         ),
         solution=f"answer = len(range({stride}))  # 0 to stride - 1 rows left over",
     )
@@ -318,8 +316,7 @@ def _counts(of: ConvGeometry = _STEPS) -> Grid:
         title="How often is each cell read?",
         prompt=(
             f"A row of {of.W} cells, a kernel of {of.KW} taps, stride 3, no padding. How often is "
-            "each "
-            "cell read?"
+            "each cell read?"
         ),
         starter="answer = [" + ", ".join(["..."] * of.W) + "]",
         hints=(
@@ -331,8 +328,7 @@ def _counts(of: ConvGeometry = _STEPS) -> Grid:
         compute_mistakes=lambda: _use_mistakes(of),
         explanation=(
             f"{of.OW} windows of {of.KW} cells, 3 apart. Where two overlap a cell is read twice, "
-            "and "
-            f"{of.leftover[1]} at the end {'is' if of.leftover[1] == 1 else 'are'} left over."
+            f"and {of.leftover[1]} at the end {'is' if of.leftover[1] == 1 else 'are'} left over."
         ),
         solution=(
             f"answer = np.zeros({of.W})\nfor q in range({of.OW}):\n"
@@ -395,8 +391,7 @@ def _blind(size: int = 8) -> Number:
         compute_mistakes=lambda: _unread_mistakes(of),
         explanation=(
             f"Every third row and column is skipped, from 2 on. {read} rows times {read} columns "
-            "are "
-            f"read, which are {read * read} of {size * size} cells."
+            f"are read, which are {read * read} of {size * size} cells."
         ),
         solution=f"answer = {size} * {size} - {read} * {read}",
     )

@@ -139,8 +139,7 @@ def _how_many(of: ConvGeometry = _C.geometry) -> Number:
         title="How many products?",
         prompt=(
             f"{named} images of {of.H}×{of.W} with one channel, a 3×3 kernel, stride 2, no "
-            "padding. How "
-            "many products x·g add up to one tap of the weight gradient?"
+            "padding. How many products x·g add up to one tap of the weight gradient?"
         ),
         hints=(
             "A tap takes part once in every output cell. How many output cells are there in one "
@@ -151,8 +150,7 @@ def _how_many(of: ConvGeometry = _C.geometry) -> Number:
         compute_mistakes=lambda: _how_many_mistakes(of),
         explanation=(
             "One product for every output cell of every image, N·OH·OW, and the same number for "
-            "every "
-            "tap, whatever the kernel's size."
+            "every tap, whatever the kernel's size."
         ),
         solution=f"answer = {of.N} * {of.OH} * {of.OW}",
     )
@@ -205,9 +203,8 @@ def _one_pixel(of: Example = _A) -> Grid:
         ),
         starter="answer = np.full((4, 4), ...)",
         hints=(
-            "A tap has a gradient only if in some window it lies on the pixel: all other products "
-            "are "
-            "products with 0. How many taps are that?",
+            "A tap has a gradient only if in some window it lies on the pixel: all other "
+            "products are products with 0. How many taps are that?",
             "In window (p, q) the pixel lies under tap (2 − p, 2 − q).",
             "So `grad_weight[0, 0, 2 − p, 2 − q]` is the pixel times `grad_output[0, 0, p, q]`.",
         ),
@@ -221,10 +218,8 @@ def _one_pixel(of: Example = _A) -> Grid:
         },
         explanation=(
             "Four of the sixteen taps meet the pixel, each in one window. grad_output appears "
-            "turned "
-            "by 180°, because the pixel stays while the window moves: with a single pixel nothing "
-            "adds "
-            "up that could hide it."
+            "turned by 180°, because the pixel stays while the window moves: with a single pixel "
+            "nothing adds up that could hide it."
         ),
         solution=(
             f"{given(of, 'x', 'grad_output')}\n"

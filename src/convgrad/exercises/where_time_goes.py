@@ -85,10 +85,8 @@ def _how_many(of: ConvGeometry = _WIDE) -> Number:
         title="How many tiles?",
         prompt=(
             f"A 3×3 layer from {of.C} to {of.O} channels, 8 images of 28×28, padding 1. Its "
-            "weight gradient is "
-            "a matrix with a row for each kernel and a column for each channel and tap. Into how "
-            "many "
-            "tiles of 64×64 is it cut?"
+            "weight gradient is a matrix with a row for each kernel and a column for each "
+            "channel and tap. Into how many tiles of 64×64 is it cut?"
         ),
         hints=(
             "How many rows and how many columns has the matrix?",
@@ -115,8 +113,7 @@ def _how_many(of: ConvGeometry = _WIDE) -> Number:
         ],
         explanation=(
             f"{of.O} rows are {rows} tiles, {of.C * 9} columns are {columns}. The output of the "
-            "same layer "
-            f"has 6272 rows and {of.O} columns: 98 times {rows} tiles."
+            f"same layer has 6272 rows and {of.O} columns: 98 times {rows} tiles."
         ),
         solution=f"answer = -(-{of.O} // 64) * -(-{of.C} * 9 // 64)",
     )
@@ -159,11 +156,9 @@ def _how_often(splits: int = 6) -> Grid:
         level=2,
         title="Waves",
         prompt=(
-            "The card with four multiprocessors and the weight gradient of five tiles. The sum of "
-            "each "
-            f"tile is cut into {splits} shares. In how many waves do the programs run, and how "
-            "many places "
-            "are left empty in the last one?"
+            "The card with four multiprocessors and the weight gradient of five tiles. The sum "
+            f"of each tile is cut into {splits} shares. In how many waves do the programs run, "
+            "and how many places are left empty in the last one?"
         ),
         starter="answer = [..., ...]  # waves, empty places in the last wave",
         hints=(

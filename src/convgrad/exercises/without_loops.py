@@ -53,8 +53,8 @@ def _address(H: int = 6, W: int = 7, h: int = 2, v: int = 3) -> Number:
         title="Where does it lie?",
         prompt=(
             f"An image of {H} rows and {W} columns in float64, which takes 8 bytes for a number, "
-            "lies in "
-            f"memory row after row. How many bytes after its beginning does `x[{h}, {v}]` begin?"
+            f"lies in memory row after row. How many bytes after its beginning does `x[{h}, {v}]` "
+            "begin?"
         ),
         hints=(
             "How many numbers come before it: whole rows, and then some of its own row?",
@@ -64,8 +64,7 @@ def _address(H: int = 6, W: int = 7, h: int = 2, v: int = 3) -> Number:
         compute_mistakes=lambda: _address_mistakes(H, W, h, v),
         explanation=(
             f"Whole rows of {W} numbers lie before it, {h} of them, and {v} of its own row; each "
-            "number "
-            "takes 8 bytes."
+            "number takes 8 bytes."
         ),
         solution=f"answer = ({h} * {W} + {v}) * 8",
     )
@@ -147,8 +146,7 @@ def _its_strides(H: int = 6, W: int = 7) -> Grid:
         prompt=(
             f"{named} of {H}×{W} in float64, so a step to the next column is 8 bytes and to the "
             f"next row {8 * W}. The kernel is 3×3, the stride 2, the dilation 1. How many bytes "
-            "is a step "
-            "along each of the axes p, q, i, j of the view of all windows?"
+            "is a step along each of the axes p, q, i, j of the view of all windows?"
         ),
         starter="answer = [..., ..., ..., ...]  # p, q, i, j",
         hints=(
@@ -176,8 +174,7 @@ def _its_strides(H: int = 6, W: int = 7) -> Grid:
         ],
         explanation=(
             "The stride multiplies the steps of the positions, the dilation those of the taps. "
-            "With "
-            "these four numbers and a beginning, every number of every window can be found."
+            "With these four numbers and a beginning, every number of every window can be found."
         ),
         solution=f"answer = [2 * {8 * W}, 2 * 8, 1 * {8 * W}, 1 * 8]",
     )
@@ -207,10 +204,8 @@ def _windows_share(row: np.ndarray = _COUNTED, factor: int = 10) -> Grid:
         title="Windows share",
         prompt=(
             f"`x` is {' '.join(map(str, x))}, and `view` shows its windows of three: {shown[0]}, "
-            "then "
-            f"{shown[1]}, then {shown[2]}. "
-            f"The view was made writeable. Somebody writes `view[0] *= {factor}`. What is "
-            "`view[2]` now?"
+            f"then {shown[1]}, then {shown[2]}. The view was made writeable. Somebody writes "
+            f"`view[0] *= {factor}`. What is `view[2]` now?"
         ),
         starter="answer = [..., ..., ...]",
         hints=(
@@ -229,8 +224,7 @@ def _windows_share(row: np.ndarray = _COUNTED, factor: int = 10) -> Grid:
         ],
         explanation=(
             f"The cell with {x[2]} lies in all three windows. There is one number in memory, so "
-            "it is "
-            f"{factor * x[2]} in all of them, and in x."
+            f"it is {factor * x[2]} in all of them, and in x."
         ),
         solution=f"answer = [{factor} * {x[2]}, {x[3]}, {x[4]}]",
     )
