@@ -187,6 +187,16 @@ def test_a_wrong_grid_is_told_where_but_not_what(exercise):
     assert "row 0, column 0" in exercise.check(table).message
 
 
+def test_where_most_of_a_large_grid_is_wrong_one_right_number_is_told():
+    exercise = get("window-uses")
+    message = exercise.check(np.full((5, 5), 7.0)).message
+    assert message.endswith("row 0, column 0, where you have 7 and 1 belongs.")
+    table = np.array(exercise.answer)
+    table[0, :4] = 7
+    assert "belongs" not in exercise.check(table).message
+    assert "belongs" not in get("window-shape").check([1, 1]).message, "it has two cells"
+
+
 def test_a_grid_that_is_a_gradient_gets_the_cause_in_words():
     exercise = get("weight-one-pixel")
     assert "sign" in exercise.check(-exercise.answer).message
