@@ -212,7 +212,7 @@ def test_every_case_that_is_named_is_there(name):
 
 
 def test_the_product_asked_for_has_two_different_answers():
-    w, x, g = one_product._factors()
+    w, x, g = one_product._factors(example("B"), 2, 1, 1, 0)
     assert (w, x, g) == (2, 3, 2)
     assert get("product-two-homes").answer.tolist() == [[6, 4]]
     assert get("product-pixel").answer == 19

@@ -75,7 +75,7 @@ KNOWS["cli"] = NUMPY_LAYER | {"bench", "worksheet"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
 KNOWS["widgets"] = NUMPY_LAYER | {"figures"}
-KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
+KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets", "worksheet"}
 
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {

@@ -43,6 +43,7 @@ INNER = {
     "convgrad.checks": "one_thing_more",
     "convgrad.correlate": "lay_down",
     "convgrad.depthwise": "NotFiniteError",
+    "convgrad.exercises": "Asked progress",
     "convgrad.extras": "install needs",
     "convgrad.layers": "TABLE",
     "convgrad.roofline": "BYTES Limit MAPS Map Precision",

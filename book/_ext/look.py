@@ -132,6 +132,7 @@ _NEEDED_FOR = {
     "katex/katex.css": re.compile(r'class="katex\b'),
     "togglebutton.css": re.compile(r'class="[^"]*\b(?:toggle|dropdown)\b'),
     "togglebutton.js": re.compile(r'class="[^"]*\b(?:toggle|dropdown)\b'),
+    "progress.js": re.compile(r'class="[^"]*\bcg-progress-place\b'),
     "museum.js": re.compile(r'class="[^"]*\bcg-museum\b'),
 }
 

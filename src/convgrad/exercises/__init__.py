@@ -2,6 +2,11 @@
 
     from convgrad import exercises
     exercises.get("weight-one-pixel").check(my_grid)
+    exercises.get("weight-one-pixel", seed="ada")  # with numbers of one's own
+
+Kinds: a number, a grid of numbers, a choice; a *picture* off which numbers are read; a *function*;
+a *line* that is missing from one; a *bug* to be found, and mended; a *formula*; a *test* that is
+graded by the wrong gradients it notices.
 
 Chapter *The sliding window* (``chapter="sliding_window"``)
 
@@ -15,6 +20,7 @@ Chapter *The sliding window* (``chapter="sliding_window"``)
     window-turned          choice    2      a routine that turns the kernel: which call is conv2d?
     window-slide           function  2      write slide(x, w): one image, one kernel, two loops
     window-forward         function  3      write forward(x, weight, geometry): every size and group
+    window-bug             bug      2      one row is missing: in which line?
 
 Chapter *Stride, padding, dilation* (``chapter="stride_padding_dilation"``)
 
@@ -28,6 +34,8 @@ Chapter *Stride, padding, dilation* (``chapter="stride_padding_dilation"``)
     geometry-even          choice    3      stride 2: which kernel leaves no checkerboard?
     geometry-read-counts   function  2      write reads(geometry): how often each cell is read
     geometry-write-border  function  3      write bordered(x, before, after, mode)
+    geometry-picture       picture  2      two windows of a row: how many outputs?
+    geometry-formula-smallest formula 3    how many rows the image needs at least
 
 Chapter *One product at a time* (``chapter="one_product"``)
 
@@ -40,6 +48,7 @@ Chapter *One product at a time* (``chapter="one_product"``)
     product-order          choice    3      in which order must the products be added?
     product-jacobian       function  2      write slopes(w, H, W): the table ∂y/∂x
     product-backward       function  3      write backward(...): grad_input and grad_weight at once
+    product-line           line     2      which line sends a product home?
 
 Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
 
@@ -52,12 +61,15 @@ Chapter *The weight gradient is a convolution* (``chapter="weight_gradient"``)
     weight-by-taps         function  2      write grad_weight(grad_output, x, kernel_size), stride 1
     weight-blind-sum       choice    3      which mistake does y.sum().backward() not see?
     weight-by-convolution  function  3      write grad_weight(grad_output, x, geometry): one conv2d
+    weight-picture         picture  2      the cells that one tap reads: which tap?
+    weight-bug             bug      2      wrong with a stride: in which line?
+    weight-line            line     3      the last line: crop and order of axes
 
 Chapter *The input gradient is a transposed convolution* (``chapter="input_gradient"``)
 
     key                    kind      level  what is asked
     input-one-pixel        number    1      example A with another g: the one number of grad_input
-    input-one-cell         number    1      example B: the number at grad_input[0,0,1,2]
+    input-one-cell         number    1      example B: the number at grad_input[0,0,2,0]
     input-how-many         number    1      example C: how many products meet in cell (2,4)?
     input-stride-row       grid      2      three kernels, two apart, on a row of eight cells
     input-output-padding   number    2      11 cells, 4 taps, stride 4: which output_padding?
@@ -66,6 +78,10 @@ Chapter *The input gradient is a transposed convolution* (``chapter="input_gradi
     input-by-scatter       function  2      write grad_input(grad_output, weight), stride 1
     input-checkerboard     choice    3      for which kernel and stride are the counts even?
     input-by-gather        function  3      write grad_input(grad_output, weight, geometry)
+    input-picture          picture  1      where two laid kernels meet
+    input-line             line     2      all products of one tap, added
+    input-formula-leftover formula  3      output_padding from the sizes
+    input-bug-mend         bug      3      find the wrong line and mend it
 
 Chapter *Bias, batch, and knowing you are right* (``chapter="bias_and_checks"``)
 
@@ -79,6 +95,7 @@ Chapter *Bias, batch, and knowing you are right* (``chapter="bias_and_checks"``)
     bias-write             function  2      write grad_bias(grad_output)
     check-both-wrong       choice    3      which pair passes the adjoint test wrongly?
     check-by-steps         function  3      write slopes(loss, weight): finite differences
+    check-break            test     2      write notices(grad_input): which mistakes?
 
 Chapter *im2col: unfold + mm* (``chapter="im2col"``)
 
@@ -90,6 +107,10 @@ Chapter *im2col: unfold + mm* (``chapter="im2col"``)
     unfold-grad-weight     function  2      write grad_weight(grad_output, columns, geometry)
     unfold-blind-example   choice    3      which example lets a forgotten transpose pass?
     unfold-fold            function  3      write fold(columns, geometry): any stride, padding
+    unfold-picture         picture  2      a place of the matrix: which cell?
+    unfold-line            line     2      the axes in order
+    unfold-bug             bug      2      the shapes fit: which line is wrong?
+    unfold-formula-row     formula  2      the row of tap (i, j) of channel c
 
 Chapter *Without loops: NumPy windows and einsum* (``chapter="without_loops"``)
 
@@ -101,6 +122,7 @@ Chapter *Without loops: NumPy windows and einsum* (``chapter="without_loops"``)
     views-forward          function  2      write forward(x, weight, stride) without a loop
     views-copy             choice    3      which expression must copy?
     views-backward         function  3      write grad_input(grad_output, weight, geometry)
+    views-line             line     2      every stride-th window, dilation-th cell
 
 Chapter *Memory and speed* (``chapter="memory_and_speed"``)
 
@@ -112,6 +134,7 @@ Chapter *Memory and speed* (``chapter="memory_and_speed"``)
     memory-blocked-weight  function  2      write grad_weight(grad_output, x, kernel_size, rows)
     memory-what-raises     choice    3      which change raises the operations per byte?
     memory-blocked-input   function  3      write grad_input(grad_output, weight, geometry, rows)
+    memory-formula-products formula  2      products of the weight gradient
 
 Chapter *Grouped and depthwise convolution* (``chapter="grouped"``)
 
@@ -123,6 +146,10 @@ Chapter *Grouped and depthwise convolution* (``chapter="grouped"``)
     grouped-which-sizes    choice    2      which layer shows channels dealt out like cards?
     grouped-forward        function  2      write forward(x, weight, groups): conv2d a group
     grouped-grad-input     function  3      write grad_input(grad_output, weight, geometry)
+    grouped-picture        picture  1      filled blocks: how many weights?
+    grouped-line           line     2      one block of the diagonal
+    grouped-formula-learned formula  2      weights and biases of a grouped layer
+    grouped-bug-mend       bug      3      right for depthwise alone: mend it
 
 Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gradient"``)
 
@@ -132,6 +159,8 @@ Chapter *The grouped weight gradient in one call* (``chapter="grouped_weight_gra
     onecall-when-harmless  choice    2      on which layer does the reshape alone do no harm?
     onecall-one-image      function  2      write grad_weight(grad_output, x, groups), N = 1
     onecall-any            function  3      write grad_weight(grad_output, x, geometry): one call
+    onecall-formula-place  formula  2      where channel c of image n goes
+    onecall-line           line     3      five axes in order
 
 Chapter *From nn.Conv2d to convolution_backward* (``chapter="convolution_backward"``; tensors)
 
@@ -143,6 +172,7 @@ Chapter *From nn.Conv2d to convolution_backward* (``chapter="convolution_backwar
     backward-weight-alone  function  2      write grad_weight(grad_output, x, weight_shape, how)
     backward-reflecting    choice    3      a reflecting border taken for zeros: what is right?
     backward-uneven        function  3      write backward(grad_output, x, weight, border, how)
+    backward-formula-crop  formula  3      rows before the crop
 
 Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the functions get tensors)
 
@@ -154,6 +184,7 @@ Chapter *Your own autograd.Function* (``chapter="autograd_function"``; the funct
     function-forward       function  2      write forward(x, weight, groups, how): unfold and mm
     function-unseen        choice    3      which mistake does gradcheck not see?
     function-backward      function  3      write backward(ctx, grad_output), nothing in vain
+    function-bug           bug      2      from another library: which line?
 
 Chapter *Approximate and second gradients* (``chapter="approximate_gradients"``)
 
@@ -175,6 +206,9 @@ Chapter *A museum of gradient bugs* (``chapter="museum"``)
     museum-which-law       choice    3      which exhibit passes four checks on fresh arrays?
     museum-wide-bias       function  2      write grad_bias(grad_output) for float16
     museum-judge           function  3      write right_ones(rules, geometry): a check of your own
+    museum-picture         picture  2      how far did a gradient move?
+    museum-line            line     2      copies on the border go home
+    museum-break           test     3      write notices(grad_weight)
 
 Chapter *Who owns which gradient element* (``chapter="owners"``)
 
@@ -195,6 +229,7 @@ Chapter *Implicit GEMM* (``chapter="implicit_gemm"``)
     implicit-load          function  2      write load(x, k, r, geometry): a block of X
     implicit-holes         choice    3      which input gradient multiplies most zeros?
     implicit-program       function  3      write program(number, G, X, M, N, K): one tile
+    implicit-picture       picture  2      tiles that stick out: how many lanes?
 
 Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
 
@@ -206,6 +241,8 @@ Chapter *Split-K, atomics and why two runs differ* (``chapter="split_k"``)
     split-write-shares     function  2      write shares(grad_output, x, kernel_size, parts)
     split-same-bits        choice    3      what makes a training repeat to the last bit?
     split-write-order      function  3      write grad_weight(grad_output, x, geometry, order)
+    split-bug              bug      2      the last products: which line?
+    split-formula-programs formula  3      tiles times shares
 
 Chapter *Where the time goes: tiles, waves, roofline, precision* (``chapter="where_time_goes"``)
 
@@ -226,9 +263,13 @@ Chapter *Many devices: the batch sum is an all-reduce* (``chapter="many_devices"
     devices-no-halo        choice    2      which kernel needs no row of the other device?
     devices-whole-mean     function  2      write of_the_batch(gradients, counts)
     devices-bring-home     function  3      write grad_input(parts, starts, H)
+    devices-formula-ring   formula  3      what a device sends in a ring
+    devices-formula-halo   formula  3      rows that two devices read
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from . import (
     approximate_gradients,
@@ -243,8 +284,14 @@ from . import (
     many_devices,
     memory_and_speed,
     museum,
+    of_breaking,
+    of_bugs,
+    of_formulas,
+    of_lines,
+    of_pictures,
     one_product,
     owners,
+    progress,
     sliding_window,
     split_k,
     stride_padding_dilation,
@@ -252,59 +299,85 @@ from . import (
     where_time_goes,
     without_loops,
 )
-from .base import Choice, Exercise, Grid, Number, Verdict, WrongAnswer
+from .base import Asked, Choice, Exercise, Grid, Number, Verdict, WrongAnswer
+from .breaking import BreakTheGradient
+from .bugs import Bug, Mend
 from .fence import NotByHand, by_hand
+from .formula import Formula
 from .functions import Function
+from .lines import Line
+from .pictures import Picture, PictureGrid
 
 __all__ = [
+    "Asked",
+    "BreakTheGradient",
+    "Bug",
     "Choice",
     "Exercise",
+    "Formula",
     "Function",
     "Grid",
+    "Line",
+    "Mend",
     "NotByHand",
     "Number",
+    "Picture",
+    "PictureGrid",
     "Verdict",
     "WrongAnswer",
     "all_exercises",
     "by_hand",
     "get",
+    "progress",
 ]
 
-_BANK: dict[str, Exercise] = {
-    exercise.key: exercise
-    for module in (
-        sliding_window,
-        stride_padding_dilation,
-        one_product,
-        weight_gradient,
-        input_gradient,
-        bias_and_checks,
-        im2col,
-        without_loops,
-        memory_and_speed,
-        grouped,
-        grouped_weight_gradient,
-        convolution_backward,
-        autograd_function,
-        approximate_gradients,
-        museum,
-        owners,
-        implicit_gemm,
-        split_k,
-        where_time_goes,
-        many_devices,
-    )
-    for exercise in module.EXERCISES
-}
+# The chapters in the order of the book, and the exercises of a kind, for all chapters.
+_CHAPTERS = (
+    sliding_window,
+    stride_padding_dilation,
+    one_product,
+    weight_gradient,
+    input_gradient,
+    bias_and_checks,
+    im2col,
+    without_loops,
+    memory_and_speed,
+    grouped,
+    grouped_weight_gradient,
+    convolution_backward,
+    autograd_function,
+    approximate_gradients,
+    museum,
+    owners,
+    implicit_gemm,
+    split_k,
+    where_time_goes,
+    many_devices,
+)
+_KINDS = (of_pictures, of_lines, of_bugs, of_formulas, of_breaking)
 
 
-def get(key: str) -> Exercise:
+def _in_order() -> Iterator[Exercise]:
+    for chapter in _CHAPTERS:
+        yield from chapter.EXERCISES
+        name = chapter.EXERCISES[0].chapter
+        for kind in _KINDS:
+            yield from (each for each in kind.EXERCISES if each.chapter == name)
+
+
+_BANK: dict[str, Exercise] = {exercise.key: exercise for exercise in _in_order()}
+
+
+def get(key: str, seed: object = None) -> Exercise:
     """The exercise with this key.
 
     Parameters
     ----------
     key : str
         Its name for good, such as "weight-one-tap".
+    seed : str or int, optional
+        Draws numbers of a learner's own, the same ones whenever and wherever the seed is the
+        same.  Without it the numbers are the book's.
 
     Returns
     -------
@@ -320,20 +393,26 @@ def get(key: str) -> Exercise:
     >>> get("weight-how-many").check(6)  # doctest: +NORMALIZE_WHITESPACE
     Not yet. That is one image's share.
     There are 2 images, and their shares add.
+    >>> mine = get("museum-devices", seed="ada")
+    >>> mine.prompt == get("museum-devices", seed="ada").prompt
+    True
     """
     try:
-        return _BANK[key]
+        exercise = _BANK[key]
     except KeyError:
         raise KeyError(f"no exercise {key!r}: there are {', '.join(_BANK)}") from None
+    return exercise if seed is None else exercise.drawn(seed)
 
 
-def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
+def all_exercises(chapter: str | None = None, seed: object = None) -> tuple[Exercise, ...]:
     """All exercises in the order of the book, or those of one chapter.
 
     Parameters
     ----------
     chapter : str, optional
         Such as "weight_gradient", the name of its page.
+    seed : str or int, optional
+        As for :func:`get`.
 
     Returns
     -------
@@ -346,11 +425,11 @@ def all_exercises(chapter: str | None = None) -> tuple[Exercise, ...]:
 
     Examples
     --------
-    >>> [exercise.level for exercise in all_exercises("weight_gradient")]
-    [1, 1, 2, 2, 2, 2, 2, 3, 3]
+    >>> sorted({each.level for each in all_exercises("weight_gradient")})
+    [1, 2, 3]
     """
     some = tuple(each for each in _BANK.values() if chapter in (None, each.chapter))
     if not some:
         chapters = dict.fromkeys(each.chapter for each in _BANK.values())
         raise KeyError(f"no chapter {chapter!r}: there are {', '.join(chapters)}")
-    return some
+    return some if seed is None else tuple(each.drawn(seed) for each in some)

@@ -15,6 +15,7 @@ from ..geometry import ConvGeometry
 from ..second import double_backward
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import maps, redrawn
 from .tensors import TensorFunction
 from .words import numbers_of, written_out
 
@@ -78,91 +79,106 @@ _top_two = Number(
         "x, _, _, g = example('B').arrays()\n"
         "answer = x[0, 0, 1, 3] * g[0, 0, 0, 2] + x[0, 0, 3, 2] * g[0, 0, 2, 1]"
     ),
+    same_for_all="The chapter keeps the same two numbers; most draws have no two largest.",
 )
 
 
 # ---- the factor ------------------------------------------------------------------------------
 
-_IMAGES, _TAKEN = 12, 3
 
-_factor = Number(
-    key="approx-factor",
-    chapter=_CHAPTER,
-    level=1,
-    title="What makes up for the others",
-    prompt=(
-        f"From a batch of {_IMAGES} images, {_TAKEN} are drawn, each as likely as any other. Their "
-        "weight gradients are added up. By which factor must the sum be multiplied, so that on "
-        "average it is the gradient of the whole batch?"
-    ),
-    hints=(
-        f"How often is a given image among those that are drawn? {_TAKEN} times in {_IMAGES}.",
-        "What is there only so often must count for more, as many times as it is missing.",
-    ),
-    compute=lambda: _IMAGES / _TAKEN,
-    compute_mistakes=lambda: [
-        (
-            _TAKEN / _IMAGES,
-            "That is how often an image is there. The factor has to undo it.",
+@redrawn(lambda images, taken: images % taken == 0 and taken < images, images=(8, 40), taken=(2, 6))
+def _factor(images: int = 12, taken: int = 3) -> Number:
+    return Number(
+        key="approx-factor",
+        chapter=_CHAPTER,
+        level=1,
+        title="What makes up for the others",
+        prompt=(
+            f"From a batch of {images} images, {taken} are drawn, each as likely as any other. "
+            "Their weight gradients are added up. By which factor must the sum be multiplied, so "
+            "that on average it is the gradient of the whole batch?"
         ),
-        (_IMAGES, "Then a single image would do. How many are drawn?"),
-        (1 / _TAKEN, "That makes the mean over those that were drawn."),
-        (1, "Without a factor the sum is too small, since most images are missing."),
-    ],
-    explanation="Each image is there once in four draws, and counts four times when it is.",
-    solution=f"answer = {_IMAGES} / {_TAKEN}",
-)
+        hints=(
+            f"How often is a given image among those that are drawn? {taken} times in {images}.",
+            "What is there only so often must count for more, as many times as it is missing.",
+        ),
+        compute=lambda: images / taken,
+        compute_mistakes=lambda: [
+            (
+                taken / images,
+                "That is how often an image is there. The factor has to undo it.",
+            ),
+            (images, "Then a single image would do. How many are drawn?"),
+            (1 / taken, "That makes the mean over those that were drawn."),
+            (1, "Without a factor the sum is too small, since most images are missing."),
+        ],
+        explanation=(
+            f"Each image is there once in {images // taken} draws, and counts {images // taken} "
+            "times when it is."
+        ),
+        solution=f"answer = {images} / {taken}",
+    )
 
 
 # ---- the direction of a part -----------------------------------------------------------------
-
-_WHOLE = np.array([[6.0, 0.0], [0.0, -8.0]])
 
 
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.vdot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-_direction = Number(
-    key="approx-cosine",
-    chapter=_CHAPTER,
-    level=2,
-    title="The direction of a part",
-    prompt=(
-        "A rule keeps the lower row of this weight gradient and sets the upper row to zero; then "
-        "it doubles what it kept. What is the cosine between the result and the gradient?\n\n"
-        + written_out(grad_weight=_WHOLE)
-    ),
-    hints=(
-        "The cosine is the inner product divided by both lengths. What does doubling do to it?",
-        "The length of the gradient is the square root of 36 + 64.",
-    ),
-    compute=lambda: _cosine(_WHOLE * [[0], [2]], _WHOLE),
-    compute_mistakes=lambda: [
-        (
-            _cosine(_WHOLE * [[1], [0]], _WHOLE),
-            "That is the cosine of the part that was dropped.",
-        ),
-        (
-            _cosine(_WHOLE * [[0], [2]], _WHOLE) ** 2,
-            "That is the share of the squared length. The cosine is its square root.",
-        ),
-        (
-            2 * _cosine(_WHOLE * [[0], [2]], _WHOLE),
-            "A cosine is never above 1. Doubling changes the length and not the direction.",
-        ),
-        (1, "Only if the dropped part were zero."),
-        (
-            -_cosine(_WHOLE * [[0], [2]], _WHOLE),
-            "The kept number is −8 in both, and −8 times −8 is positive.",
-        ),
-    ],
-    explanation="The length of the kept part by that of the whole, 8 by 10; the factor drops out.",
-    solution=(
-        "whole, part = np.array([6, 0, 0, -8]), np.array([0, 0, 0, -16])\n"
-        "answer = whole @ part / np.sqrt((whole @ whole) * (part @ part))"
-    ),
+@redrawn(
+    lambda upper, lower: np.hypot(upper, lower) in (5, 10, 13, 15, 17, 25),
+    upper=(3, 24),
+    lower=(-24, -3),
 )
+def _direction(upper: int = 6, lower: int = -8) -> Number:
+    whole = np.array([[upper, 0], [0, lower]], dtype=np.float64)
+    length = round(float(np.hypot(upper, lower)))
+    return Number(
+        key="approx-cosine",
+        chapter=_CHAPTER,
+        level=2,
+        title="The direction of a part",
+        prompt=(
+            "A rule keeps the lower row of this weight gradient and sets the upper row to zero; "
+            "then "
+            "it doubles what it kept. What is the cosine between the result and the gradient?\n\n"
+            + written_out(grad_weight=whole)
+        ),
+        hints=(
+            "The cosine is the inner product divided by both lengths. What does doubling do to it?",
+            f"The length of the gradient is the square root of {upper**2} + {lower**2}.",
+        ),
+        compute=lambda: _cosine(whole * [[0], [2]], whole),
+        compute_mistakes=lambda: [
+            (
+                _cosine(whole * [[1], [0]], whole),
+                "That is the cosine of the part that was dropped.",
+            ),
+            (
+                _cosine(whole * [[0], [2]], whole) ** 2,
+                "That is the share of the squared length. The cosine is its square root.",
+            ),
+            (
+                2 * _cosine(whole * [[0], [2]], whole),
+                "A cosine is never above 1. Doubling changes the length and not the direction.",
+            ),
+            (1, "Only if the dropped part were zero."),
+            (
+                -_cosine(whole * [[0], [2]], whole),
+                "The kept number has the same sign in both, and minus times minus is plus.",
+            ),
+        ],
+        explanation=(
+            f"The length of the kept part by that of the whole, {-lower} by {length}; the factor "
+            "drops out."
+        ),
+        solution=(
+            f"whole, part = np.array([{upper}, 0, 0, {lower}]), np.array([0, 0, 0, {2 * lower}])\n"
+            "answer = whole @ part / np.sqrt((whole @ whole) * (part @ part))"
+        ),
+    )
 
 
 # ---- right on average ------------------------------------------------------------------------
@@ -247,63 +263,69 @@ def _four(row: np.ndarray) -> np.ndarray:
     return row[None, None]
 
 
-def _first() -> np.ndarray:
-    return loops.grad_input(_four(_G), _four(_W), _ROW)
+def _first(w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    return loops.grad_input(_four(g), _four(w), _ROW)
 
 
-def _penalty() -> np.ndarray:
-    _, _, to_weight = double_backward(_first(), None, None, _four(_G), _four(_X), _four(_W))
+def _penalty(x: np.ndarray, w: np.ndarray, g: np.ndarray) -> np.ndarray:
+    _, _, to_weight = double_backward(_first(w, g), None, None, _four(g), _four(x), _four(w))
     assert to_weight is not None
     return to_weight[0, 0]
 
 
-_second = Grid(
-    key="approx-penalty",
-    chapter=_CHAPTER,
-    level=2,
-    title="A penalty, by hand",
-    prompt=(
-        "One row. The input gradient of this layer is wᵀ·g, and the penalty is half the sum of its "
-        "squares. What is the gradient of the penalty by the two weights?\n\n"
-        + written_out(x=_X, weight=_W, grad_output=_G)
-    ),
-    starter="answer = [..., ...]",
-    hints=(
-        "First the input gradient: its three numbers are g₀w₀, g₀w₁ + g₁w₀ and g₁w₁.",
-        "The gradient of half a sum of squares is the number itself. So the input gradient is what "
-        "comes back, in the shape of x.",
-        "Then the weight gradient rule, with this row where the image stood: tap j meets the cells "
-        "j and j + 1.",
-    ),
-    compute=_penalty,
-    compute_mistakes=lambda: [
-        (
-            loops.grad_weight(_four(_G), _four(_X), _ROW)[0, 0],
-            "That is the weight gradient of the first pass, with x as the image. In the second "
-            "pass the input gradient stands in its place.",
+@redrawn(x=maps(1, 3, low=-2, high=3), w=maps(1, 2, low=1, high=4), g=maps(1, 2, low=-3, high=4))
+def _second(x: np.ndarray = _X, w: np.ndarray = _W, g: np.ndarray = _G) -> Grid:
+    first = " ".join(f"{n:g}".replace("-", "−") for n in _first(w, g).ravel())
+    row, taps, sent = (array[0].astype(int).tolist() for array in (x, w, g))
+    return Grid(
+        key="approx-penalty",
+        chapter=_CHAPTER,
+        level=2,
+        title="A penalty, by hand",
+        prompt=(
+            "One row. The input gradient of this layer is wᵀ·g, and the penalty is half the sum "
+            "of its "
+            "squares. What is the gradient of the penalty by the two weights?\n\n"
+            + written_out(x=x, weight=w, grad_output=g)
         ),
-        (
-            2 * _penalty(),
-            "Half of the sum of squares: the 2 of the derivative and the half cancel.",
+        starter="answer = [..., ...]",
+        hints=(
+            "First the input gradient: its three numbers are g₀w₀, g₀w₁ + g₁w₀ and g₁w₁.",
+            "The gradient of half a sum of squares is the number itself. So the input gradient "
+            "is what comes back, in the shape of x.",
+            "Then the weight gradient rule, with this row where the image stood: tap j meets the "
+            "cells j and j + 1.",
         ),
-        (
-            _penalty()[:, ::-1],
-            "Right numbers, the wrong way round: tap 0 meets the cells 0 and 1.",
+        compute=lambda: _penalty(x, w, g),
+        compute_mistakes=lambda: [
+            (
+                loops.grad_weight(_four(g), _four(x), _ROW)[0, 0],
+                "That is the weight gradient of the first pass, with x as the image. In the second "
+                "pass the input gradient stands in its place.",
+            ),
+            (
+                2 * _penalty(x, w, g),
+                "Half of the sum of squares: the 2 of the derivative and the half cancel.",
+            ),
+            (
+                _penalty(x, w, g)[:, ::-1],
+                "Right numbers, the wrong way round: tap 0 meets the cells 0 and 1.",
+            ),
+            (
+                loops.forward(_first(w, g), _four(w), _ROW)[0, 0],
+                "That is the gradient of the penalty by g: the input gradient, convolved with w.",
+            ),
+        ],
+        explanation=(
+            f"The input gradient is {first}. Each tap gets the products of g with the two of these "
+            "numbers that it meets; x is not in it."
         ),
-        (
-            loops.forward(_first(), _four(_W), _ROW)[0, 0],
-            "That is the gradient of the penalty by g: the input gradient, convolved with w.",
+        solution=(
+            f"x, w, g = np.array({row}), np.array({taps}), np.array({sent})\n"
+            "first = np.convolve(g, w)\n"
+            "answer = [[g @ first[0:2], g @ first[1:3]]]"
         ),
-    ],
-    explanation=(
-        "The input gradient is 2 7 3. Tap 0 gets 1·2 + 3·7, tap 1 gets 1·7 + 3·3; x is not in it."
-    ),
-    solution=(
-        "x, w, g = np.array([1, 0, 2]), np.array([2, 1]), np.array([1, 3])\n"
-        "first = np.convolve(g, w)\n"
-        "answer = [[g @ first[0:2], g @ first[1:3]]]"
-    ),
-)
+    )
 
 
 # ---- what a penalty on the weight gradient moves ---------------------------------------------

@@ -9,17 +9,19 @@ import numpy as np
 
 from .. import im2col, windows
 from ..checks import random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Trial, geometries
+from .redraw import like, maps, redrawn
 from .tensors import BackwardFunction, TensorFunction, options
-from .words import numbers_of, written_out
+from .words import called, given, numbers_of, written_out
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "autograd_function"
+_B = example("B")
 
 
 # ---- one column ----------------------------------------------------------------------------
@@ -27,14 +29,14 @@ _CHAPTER = "autograd_function"
 _P, _Q = 1, 2  # the window whose column is asked for
 
 
-def _column(x: np.ndarray, geometry: ConvGeometry, p: int = _P, q: int = _Q) -> np.ndarray:
+def _column(x: np.ndarray, geometry: ConvGeometry, p: int, q: int) -> np.ndarray:
     """One column of the matrix, (C·KH·KW, 1)."""
     return im2col.unfold(x, geometry)[0, :, p * geometry.OW + q][:, None]
 
 
-def _column_mistakes() -> list[tuple[np.ndarray, str]]:
-    geometry, x = example("B").geometry, example("B").arrays().x
-    block = x[0, 0, _P : _P + geometry.KH, _Q : _Q + geometry.KW]
+def _column_mistakes(of: Example, p: int, q: int) -> list[tuple[np.ndarray, str]]:
+    geometry, x = of.geometry, of.arrays().x
+    block = x[0, 0, p : p + geometry.KH, q : q + geometry.KW]
     return [
         (
             block.T.reshape(-1, 1),
@@ -42,46 +44,47 @@ def _column_mistakes() -> list[tuple[np.ndarray, str]]:
             "fastest.",
         ),
         (
-            _column(x, geometry, _Q, _P),
-            f"That is window ({_Q}, {_P}): the row comes first.",
+            _column(x, geometry, q, p),
+            f"That is window ({q}, {p}): the row comes first.",
         ),
         (
-            im2col.unfold(x, geometry)[0, _P * geometry.KW + _Q][:, None],
-            f"That is a row of the matrix: all that tap ({_P}, {_Q}) reads. Asked for is a column, "
+            im2col.unfold(x, geometry)[0, p * geometry.KW + q][:, None],
+            f"That is a row of the matrix: all that tap ({p}, {q}) reads. Asked for is a column, "
             "all that one window reads.",
         ),
         (
-            _column(x, geometry) * example("B").arrays().weight.reshape(-1, 1),
+            _column(x, geometry, p, q) * of.arrays().weight.reshape(-1, 1),
             "Here the weights are in it already. The columns hold the numbers of x alone.",
         ),
     ]
 
 
-_one_column = Grid(
-    key="function-column",
-    chapter=_CHAPTER,
-    level=1,
-    title="One column",
-    prompt=(
-        "Example B: `F.unfold` writes the nine windows of x into a matrix of nine columns. Which "
-        f"nine numbers stand in the column of window ({_P}, {_Q}), from top to bottom?\n\n"
-        + numbers_of("B", "x")
-    ),
-    starter="answer = np.full((9, 1), ...)",
-    hints=(
-        f"Window ({_P}, {_Q}) begins at row {_P}, column {_Q} of x, and is 3×3.",
-        "Write its cells down as one reads: the first row, then the second, then the third.",
-    ),
-    compute=lambda: _column(example("B").arrays().x, example("B").geometry),
-    compute_mistakes=_column_mistakes,
-    explanation=(
-        "A column is a window read row by row. The weights, read in the same order, make the row "
-        "that it is multiplied with."
-    ),
-    solution=(
-        f"x = example('B').arrays().x\nanswer = x[0, 0, {_P}:{_P + 3}, {_Q}:{_Q + 3}].reshape(9, 1)"
-    ),
-)
+@redrawn(lambda of, p, q: p != q, of=like("B"), p=(0, 2), q=(0, 2))
+def _one_column(of: Example = _B, p: int = _P, q: int = _Q) -> Grid:
+    return Grid(
+        key="function-column",
+        chapter=_CHAPTER,
+        level=1,
+        title="One column",
+        prompt=(
+            f"{called(of)}: `F.unfold` writes the nine windows of x into a matrix of nine "
+            "columns. Which "
+            f"nine numbers stand in the column of window ({p}, {q}), from top to bottom?\n\n"
+            + numbers_of(of, "x")
+        ),
+        starter="answer = np.full((9, 1), ...)",
+        hints=(
+            f"Window ({p}, {q}) begins at row {p}, column {q} of x, and is 3×3.",
+            "Write its cells down as one reads: the first row, then the second, then the third.",
+        ),
+        compute=lambda: _column(of.arrays().x, of.geometry, p, q),
+        compute_mistakes=lambda: _column_mistakes(of, p, q),
+        explanation=(
+            "A column is a window read row by row. The weights, read in the same order, make the "
+            "row that it is multiplied with."
+        ),
+        solution=(f"{given(of, 'x')}\nanswer = x[0, 0, {p}:{p + 3}, {q}:{q + 3}].reshape(9, 1)"),
+    )
 
 
 # ---- how many values backward returns ------------------------------------------------------
@@ -123,6 +126,7 @@ _how_many_values = Number(
         "One for each argument besides ctx: three gradients, and None for each of the others."
     ),
     solution=f'answer = "{", ".join(_NAMES[1:])}".count(",") + 1',
+    same_for_all="The signature is the question, and its number of arguments the whole answer.",
 )
 
 
@@ -168,6 +172,7 @@ _kept = Number(
         "anyway, by whoever made it."
     ),
     solution="geometry = example('F').geometry\nanswer = geometry.KH * geometry.KW",
+    same_for_all="It is about example F, the layer that the last part of the book is about.",
 )
 
 
@@ -178,13 +183,13 @@ _ROW_W = np.array([2.0, -1.0])
 _ROW_G = np.array([1.0, 3.0, 2.0])
 
 
-def _row_columns() -> np.ndarray:
+def _row_columns(weight: np.ndarray = _ROW_W, g: np.ndarray = _ROW_G) -> np.ndarray:
     """wᵀ·g: two rows, one for each tap, and three columns, one for each window."""
-    return np.outer(_ROW_W, _ROW_G)
+    return np.outer(weight, g)
 
 
-def _fold_mistakes() -> list[tuple[np.ndarray, str]]:
-    columns = _row_columns()
+def _fold_mistakes(weight: np.ndarray, g: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    columns = _row_columns(weight, g)
     upper, lower = columns
     written = np.zeros(4)
     for q in range(3):
@@ -209,44 +214,50 @@ def _fold_mistakes() -> list[tuple[np.ndarray, str]]:
             "That is the upper row alone, what comes back by the first tap.",
         ),
         (
-            np.convolve(_ROW_W[::-1], _ROW_G)[None],
+            np.convolve(weight[::-1], g)[None],
             "Here the two weights stand the wrong way round: the upper row belongs to the cell at "
             "which a window begins.",
         ),
     ]
 
 
-_fold_row = Grid(
-    key="function-fold",
-    chapter=_CHAPTER,
-    level=2,
-    title="Fold a row",
-    prompt=(
-        "An image is one row of four cells, the kernel one row of two weights, stride 1, no "
-        "padding. The product wᵀ·g has a row for each tap and a column for each of three windows. "
-        "What does `F.fold` make of it, cell by cell?\n\n"
-        + written_out(weight=_ROW_W[None], grad_output=_ROW_G[None])
-    ),
-    starter="answer = [..., ..., ..., ...]",
-    hints=(
-        "The product has the rows 2 6 4 and −1 −3 −2. Its first column, 2 and −1, belongs to the "
-        "window that lies on cells 0 and 1.",
-        "The next column belongs to cells 1 and 2, the last one to cells 2 and 3.",
-        "Where two columns meet in a cell, their numbers are added.",
-    ),
-    compute=lambda: im2col.fold(_row_columns()[None], _ROW)[0, 0],
-    compute_mistakes=_fold_mistakes,
-    explanation=(
-        "Every column goes back to the two cells that it was read from, and in the two cells in "
-        "the middle two columns meet."
-    ),
-    solution=(
-        "w, g = np.array([2, -1]), np.array([1, 3, 2])\n"
-        "answer = np.zeros((1, 4))\n"
-        "for q in range(3):\n"
-        "    answer[0, q : q + 2] += w * g[q]"
-    ),
-)
+@redrawn(weight=maps(2, low=-3, high=4), g=maps(3, low=-3, high=4))
+def _fold_row(weight: np.ndarray = _ROW_W, g: np.ndarray = _ROW_G) -> Grid:
+    columns = _row_columns(weight, g)
+    upper, lower = (" ".join(f"{n:g}".replace("-", "−") for n in row) for row in columns)
+    taps, sent = weight.astype(int).tolist(), g.astype(int).tolist()
+    return Grid(
+        key="function-fold",
+        chapter=_CHAPTER,
+        level=2,
+        title="Fold a row",
+        prompt=(
+            "An image is one row of four cells, the kernel one row of two weights, stride 1, no "
+            "padding. The product wᵀ·g has a row for each tap and a column for each of three "
+            "windows. "
+            "What does `F.fold` make of it, cell by cell?\n\n"
+            + written_out(weight=weight[None], grad_output=g[None])
+        ),
+        starter="answer = [..., ..., ..., ...]",
+        hints=(
+            f"The product has the rows {upper} and {lower}. Its first column belongs to the "
+            "window that lies on cells 0 and 1.",
+            "The next column belongs to cells 1 and 2, the last one to cells 2 and 3.",
+            "Where two columns meet in a cell, their numbers are added.",
+        ),
+        compute=lambda: im2col.fold(columns[None], _ROW)[0, 0],
+        compute_mistakes=lambda: _fold_mistakes(weight, g),
+        explanation=(
+            "Every column goes back to the two cells that it was read from, and in the two cells "
+            "in the middle two columns meet."
+        ),
+        solution=(
+            f"w, g = np.array({taps}), np.array({sent})\n"
+            "answer = np.zeros((1, 4))\n"
+            "for q in range(3):\n"
+            "    answer[0, q : q + 2] += w * g[q]"
+        ),
+    )
 
 
 # ---- who needs a gradient ------------------------------------------------------------------
@@ -311,6 +322,7 @@ _who_needs = Grid(
         "gradient, because the bias below waits for it."
     ),
     solution="answer = [[0, 0, 1], [1, 1, 0]]",
+    same_for_all="Which layers are frozen is the question; others would ask for less.",
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from ..checks import explain_difference
 from ..checks.compare import NotNumbers, numbers, same, wrong_cells
+from ..worksheet.dice import Dice
 
 __all__ = ["Choice", "Exercise", "Grid", "Number", "Verdict", "WrongAnswer"]
 
@@ -52,6 +53,8 @@ class Verdict:
         Those of the exercise: a notebook shows them folded, one below the other.
     untouched : bool
         Whether there is no answer yet: then it invites and does not judge.
+    share : float or None
+        What share of the work is done, where an exercise counts parts.
 
     Examples
     --------
@@ -67,6 +70,12 @@ class Verdict:
     message: str
     hints: tuple[str, ...] = ()
     untouched: bool = False
+    share: float | None = None
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1: the share that is done, or all or nothing."""
+        return float(self.passed) if self.share is None else self.share
 
     def __bool__(self) -> bool:
         return self.passed
@@ -114,6 +123,10 @@ def _plain(text: str) -> str:
     return text.replace("`", "")
 
 
+#: Who hears of every verdict; ``progress.keep`` is one.
+told: list[Callable[[Exercise, Verdict], None]] = []
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One question of the bank; its kinds are the subclasses.
@@ -136,6 +149,12 @@ class Exercise:
         What may be folded behind the hints.
     starter : str
         The cell that a reader begins with.
+    seed : str or None
+        Whose numbers it asks about; None for the book's.
+    same_for_all : str
+        Why it is the same question whatever the seed, where it is.
+    redraw : callable or None
+        Makes the question anew from dice; call :meth:`drawn` instead.
 
     Examples
     --------
@@ -146,6 +165,8 @@ class Exercise:
     """
 
     kind: ClassVar[str]
+    #: How a page without a kernel asks it: "number", "grid" or "choice"; None where it cannot.
+    in_page: ClassVar[str | None] = None
 
     key: str
     chapter: str
@@ -155,6 +176,55 @@ class Exercise:
     hints: tuple[str, ...]
     solution: str = field(repr=False)
     starter: str = "answer = ..."
+    seed: str | None = None
+    same_for_all: str = field(default="", repr=False)
+    redraw: Callable[[Dice], Exercise] | None = field(default=None, repr=False)
+
+    def drawn(self, seed: object) -> Exercise:
+        """The same exercise with numbers of a learner's own.
+
+        The same seed gives the same question on every machine.  A number or a grid asks about
+        other numbers, a choice has its answers in another order, and what is tried out (a
+        function, a line, a formula) is tried on draws of its own.
+
+        Parameters
+        ----------
+        seed : str or int
+            A name, a number: anything that stays the same.
+
+        Returns
+        -------
+        Exercise
+            Of the same key, so that it counts as the same exercise.
+
+        Examples
+        --------
+        >>> from convgrad import exercises
+        >>> exercises.get("geometry-sizes").drawn("ada").prompt == (
+        ...     exercises.get("geometry-sizes").prompt
+        ... )
+        False
+        """
+        return replace(self._redrawn(Dice(self.key, seed)), seed=str(seed))
+
+    def _redrawn(self, dice: Dice) -> Exercise:
+        """With numbers that leave it a fair question."""
+        if self.redraw is None:
+            return self
+        for _ in range(1000):
+            fresh = self.redraw(dice)
+            if self._fair(fresh):
+                return fresh
+        raise AssertionError(f"{self.key}: a thousand draws, and none leaves it a fair question")
+
+    def _fair(self, fresh: Exercise) -> bool:
+        """Whether a draw asks something else, and as well as the book does."""
+        return fresh.asked != self.asked
+
+    @property
+    def asked(self) -> str:
+        """All that is asked: the prompt, and what a picture says."""
+        return self.prompt
 
     def check(self, answer: Any) -> Verdict:
         """Judge an answer.
@@ -171,6 +241,12 @@ class Exercise:
         -------
         Verdict
         """
+        verdict = self._checked(answer)
+        for listener in told:
+            listener(self, verdict)
+        return verdict
+
+    def _checked(self, answer: Any) -> Verdict:
         if answer is ...:
             return self._open("Nothing is entered yet: replace the `...` by your answer.")
         try:
@@ -248,6 +324,11 @@ class Asked(Exercise):
                 kept.append((wrong, message))
         return kept
 
+    def _fair(self, fresh: Exercise) -> bool:
+        """No mistake may give the right answer, nor two of them the same."""
+        assert isinstance(fresh, Asked)
+        return super()._fair(fresh) and len(fresh.mistakes) >= len(self.mistakes)
+
     @property
     def choices(self) -> tuple[str, ...]:
         """The answers to choose from; none unless the kind is choice."""
@@ -272,6 +353,7 @@ class Number(Asked):
     """
 
     kind: ClassVar[str] = "number"
+    in_page: ClassVar[str | None] = "number"
 
     def _judge(self, answer: Any) -> Verdict:
         try:
@@ -292,6 +374,10 @@ class Number(Asked):
         return "One number is asked for."
 
 
+#: From how many cells on a wrong table is told the right number of one.
+_LARGE = 6
+
+
 @dataclass(frozen=True)
 class Grid(Asked):
     """The answer is a table of numbers: a list of rows, or an array.
@@ -310,6 +396,7 @@ class Grid(Asked):
     """
 
     kind: ClassVar[str] = "grid"
+    in_page: ClassVar[str | None] = "grid"
 
     operands: Callable[[], dict[str, Any]] = field(default=dict, repr=False)
 
@@ -344,7 +431,11 @@ class Grid(Asked):
         cells = (
             "One cell is wrong" if len(wrong) == 1 else f"{len(wrong)} cells are wrong, the first"
         )
-        return f"{cells} in row {row}, column {col}, where you have {table[row, col]:g}."
+        said = f"{cells} in row {row}, column {col}, where you have {table[row, col]:g}"
+        # where most of a large table is wrong, the right number of one cell gives little away
+        if right.size >= _LARGE and 2 * len(wrong) > right.size:
+            said += f" and {right[row, col]:g} belongs"
+        return f"{said}."
 
     def _needed(self) -> str:
         rows, cols = np.shape(self.answer)
@@ -378,12 +469,31 @@ class Choice(Asked):
     """
 
     kind: ClassVar[str] = "choice"
+    in_page: ClassVar[str | None] = "choice"
 
     options: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[str, ...]:
         return self.options
+
+    def _redrawn(self, dice: Dice) -> Exercise:
+        """With its answers in another order."""
+        fresh = super()._redrawn(dice)
+        assert isinstance(fresh, Choice)
+        order = dice.shuffled(range(len(fresh.options)))  # what stands where
+        return replace(
+            fresh,
+            options=tuple(fresh.options[place] for place in order),
+            compute=lambda: order.index(fresh.answer),
+            compute_mistakes=lambda: [(order.index(k), said) for k, said in fresh.mistakes],
+            solution=re.sub(
+                r"^answer = \d+",
+                lambda _: f"answer = {order.index(fresh.answer)}",
+                fresh.solution,
+                flags=re.MULTILINE,
+            ),
+        )
 
     def _judge(self, answer: Any) -> Verdict:
         place = self._place(answer)

@@ -9,16 +9,18 @@ import numpy as np
 
 from .. import windows
 from ..checks import Draw, random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import is_of_the_book, like, maps, redrawn
 from .words import written_out
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "bias_and_checks"
+_B = example("B")
 
 
 # ---- how many ones -------------------------------------------------------------------------
@@ -26,8 +28,7 @@ _CHAPTER = "bias_and_checks"
 _MANY = ConvGeometry(N=8, C=3, H=12, W=12, O=16, KH=3, KW=3)
 
 
-def _ones_mistakes() -> list[tuple[int, str]]:
-    g = _MANY
+def _ones_mistakes(g: ConvGeometry) -> list[tuple[int, str]]:
     return [
         (g.OH * g.OW, "That is one image's share. The bias reaches the maps of all images."),
         (g.N, "That counts the images. In each of them the bias reaches every cell of the map."),
@@ -44,24 +45,31 @@ def _ones_mistakes() -> list[tuple[int, str]]:
     ]
 
 
-_sum_of_ones = Number(
-    key="bias-sum-of-ones",
-    chapter=_CHAPTER,
-    level=1,
-    title="The bias gradient of a sum",
-    prompt=(
-        "A batch of 8 images of 12×12 with 3 channels goes through 16 kernels of 3×3, stride 1, no "
-        "padding. The loss is `y.sum()`. Which number stands in every cell of `grad_bias`?"
-    ),
-    hints=(
-        "With the sum as the loss, every number of grad_output is 1.",
-        "How many cells does one output map have, and in how many images is there one?",
-    ),
-    compute=lambda: _MANY.N * _MANY.OH * _MANY.OW,
-    compute_mistakes=_ones_mistakes,
-    explanation="Maps of 10×10 in 8 images: 800 cells, and each passes on a 1.",
-    solution="answer = 8 * 10 * 10",
-)
+@redrawn(images=(2, 9), size=(6, 14), kernels=[4, 8, 16, 32])
+def _sum_of_ones(images: int = 8, size: int = 12, kernels: int = 16) -> Number:
+    of = replace(_MANY, N=images, H=size, W=size, O=kernels)
+    return Number(
+        key="bias-sum-of-ones",
+        chapter=_CHAPTER,
+        level=1,
+        title="The bias gradient of a sum",
+        prompt=(
+            f"A batch of {images} images of {size}×{size} with 3 channels goes through {kernels} "
+            "kernels of 3×3, stride 1, no padding. The loss is `y.sum()`. Which number stands in "
+            "every cell of `grad_bias`?"
+        ),
+        hints=(
+            "With the sum as the loss, every number of grad_output is 1.",
+            "How many cells does one output map have, and in how many images is there one?",
+        ),
+        compute=lambda: of.N * of.OH * of.OW,
+        compute_mistakes=lambda: _ones_mistakes(of),
+        explanation=(
+            f"Maps of {of.OH}×{of.OW} in {images} images: {images * of.OH * of.OW} cells, and each "
+            "passes on a 1."
+        ),
+        solution=f"answer = {images} * {of.OH} * {of.OW}",
+    )
 
 
 # ---- two kernels by hand -------------------------------------------------------------------
@@ -72,17 +80,15 @@ _SENT = np.array(
 )
 
 
-def _two_mistakes() -> list[tuple[np.ndarray, str]]:
-    shares = _SENT.sum(axis=(2, 3))  # n o
+def _two_mistakes(sent: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    shares = sent.sum(axis=(2, 3))  # n o
     return [
         (
             shares.sum(axis=1)[None],
             "You added up each image over its kernels. It is each kernel over the images.",
         ),
         (
-            MUTANTS["bias_axes_012"](_SENT, ConvGeometry(N=2, C=1, H=2, W=2, O=2, KH=1, KW=1))[
-                None
-            ],
+            MUTANTS["bias_axes_012"](sent, ConvGeometry(N=2, C=1, H=2, W=2, O=2, KH=1, KW=1))[None],
             "Those are the sums of the columns q. The axis that stays is o, the second.",
         ),
         (shares[:1], "That is the share of the first image alone."),
@@ -92,34 +98,37 @@ def _two_mistakes() -> list[tuple[np.ndarray, str]]:
             "That is the mean of the two images. Their shares add up.",
         ),
         (
-            _SENT.mean(axis=(2, 3)).sum(axis=0)[None],
+            sent.mean(axis=(2, 3)).sum(axis=0)[None],
             "You took the mean over the positions. The bias reaches every cell in full.",
         ),
     ]
 
 
-_two_kernels = Grid(
-    key="bias-two-kernels",
-    chapter=_CHAPTER,
-    level=2,
-    title="Two kernels, two images",
-    prompt=(
-        "Two images, two kernels, and maps of 2×2, so there are four maps in `grad_output`; the "
-        "first index is the image, the second the kernel. Fill in `grad_bias`.\n\n"
-        + written_out(
-            **{f"grad_output[{n},{o}]": _SENT[n, o] for n, o in np.ndindex(_SENT.shape[:2])}
-        )
-    ),
-    starter="answer = [..., ...]",
-    hints=(
-        "The bias of kernel 0 was added to the maps with second index 0. Which two are they?",
-        "Eight numbers add up to one. Nothing is multiplied.",
-    ),
-    compute=lambda: _SENT.sum(axis=(0, 2, 3))[None],
-    compute_mistakes=_two_mistakes,
-    explanation="Kernel 0 owns the first map of each image, kernel 1 the second.",
-    solution="answer = [2 + 7, 5 + 4]",
-)
+@redrawn(sent=maps(2, 2, 2, 2, low=-3, high=5))
+def _two_kernels(sent: np.ndarray = _SENT) -> Grid:
+    return Grid(
+        key="bias-two-kernels",
+        chapter=_CHAPTER,
+        level=2,
+        title="Two kernels, two images",
+        prompt=(
+            "Two images, two kernels, and maps of 2×2, so there are four maps in `grad_output`; "
+            "the "
+            "first index is the image, the second the kernel. Fill in `grad_bias`.\n\n"
+            + written_out(**{f"grad_output[{n},{o}]": sent[n, o] for n, o in np.ndindex(2, 2)})
+        ),
+        starter="answer = [..., ...]",
+        hints=(
+            "The bias of kernel 0 was added to the maps with second index 0. Which two are they?",
+            "Eight numbers add up to one. Nothing is multiplied.",
+        ),
+        compute=lambda: sent.sum(axis=(0, 2, 3))[None],
+        compute_mistakes=lambda: _two_mistakes(sent),
+        explanation="Kernel 0 owns the first map of each image, kernel 1 the second.",
+        solution="answer = ["
+        + ", ".join(f"{a:g} + {b:g}" for a, b in sent.sum(axis=(2, 3)).T)
+        + "]",
+    )
 
 
 # ---- where wrong axes keep the shape -------------------------------------------------------
@@ -168,97 +177,110 @@ _square_trap = Choice(
 
 # ---- two parts of a batch ------------------------------------------------------------------
 
-_FIRST, _REST = (3, 12.0), (5, 20.0)  # how many images, and what a tap holds after them
 
-
-def _whole_tap() -> float:
-    (n, first), (m, rest) = _FIRST, _REST
+def _whole_tap(n: int, m: int, first: int, rest: int) -> float:
+    """n and m images, and what a tap holds after each part."""
     return (n * first + m * rest) / (n + m)
 
 
-_two_parts = Number(
-    key="batch-two-parts",
-    chapter=_CHAPTER,
-    level=2,
-    title="A batch in two parts",
-    prompt=(
-        "A batch of 8 images does not fit into memory, so it is sent through in two parts of 3 "
-        "and 5. The loss of a part is the *mean* over its images. After the first part a tap of "
-        "the weight gradient holds 12, and the second part alone gives 20. What would it hold if "
-        "the loss were the mean over all 8 images at once?"
-    ),
-    hints=(
-        "A mean is a sum divided by the number of images. What is the sum of the first part?",
-        "3·12 and 5·20 are the sums. They add up; then divide by 8.",
-    ),
-    compute=_whole_tap,
-    compute_mistakes=lambda: [
-        (
-            _FIRST[1] + _REST[1],
-            "Sums add up, but these are means: each was divided by its own number of images.",
+def _shared_out(n: int, m: int, first: int, rest: int) -> bool:
+    return n != m and first != rest and (n * first + m * rest) % (n + m) == 0
+
+
+@redrawn(_shared_out, n=(2, 5), m=(2, 6), first=(4, 30), rest=(4, 30))
+def _two_parts(n: int = 3, m: int = 5, first: int = 12, rest: int = 20) -> Number:
+    return Number(
+        key="batch-two-parts",
+        chapter=_CHAPTER,
+        level=2,
+        title="A batch in two parts",
+        prompt=(
+            f"A batch of {n + m} images does not fit into memory, so it is sent through in two "
+            f"parts of {n} and {m}. The loss of a part is the *mean* over its images. After the "
+            f"first part a tap of the weight gradient holds {first}, and the second part alone "
+            f"gives {rest}. What would it hold if the loss were the mean over all {n + m} images "
+            "at once?"
         ),
-        (
-            (_FIRST[1] + _REST[1]) / 2,
-            "The mean of the two means would be right if the parts were equally large.",
+        hints=(
+            "A mean is a sum divided by the number of images. What is the sum of the first part?",
+            f"{n}·{first} and {m}·{rest} are the sums. They add up; then divide by {n + m}.",
         ),
-        (
-            _FIRST[0] * _FIRST[1] + _REST[0] * _REST[1],
-            "That is the sum over the images. The loss is their mean.",
+        compute=lambda: _whole_tap(n, m, first, rest),
+        compute_mistakes=lambda: [
+            (
+                first + rest,
+                "Sums add up, but these are means: each was divided by its own number of images.",
+            ),
+            (
+                (first + rest) / 2,
+                "The mean of the two means would be right if the parts were equally large.",
+            ),
+            (
+                n * first + m * rest,
+                "That is the sum over the images. The loss is their mean.",
+            ),
+            (
+                (first + rest) / (n + m),
+                "The two means were divided once already. Make sums of them first.",
+            ),
+        ],
+        explanation=(
+            f"({n}·{first} + {m}·{rest})/{n + m}. What adds up are the images' shares; the loss "
+            "alone decides whether they "
+            "are divided, and by what."
         ),
-        (
-            (_FIRST[1] + _REST[1]) / (_FIRST[0] + _REST[0]),
-            "The two means were divided once already. Make sums of them first.",
-        ),
-    ],
-    explanation=(
-        "(3·12 + 5·20)/8. What adds up are the images' shares; the loss alone decides whether they "
-        "are divided, and by what."
-    ),
-    solution="answer = (3 * 12 + 5 * 20) / 8",
-)
+        solution=f"answer = ({n} * {first} + {m} * {rest}) / {n + m}",
+    )
 
 
 # ---- a step in a direction -----------------------------------------------------------------
 
 
-def _slopes() -> np.ndarray:
-    x, _, _, g = example("B").arrays()
-    return windows.grad_weight(g, x, example("B").geometry)[0, 0]
+def _slopes(of: Example) -> np.ndarray:
+    x, _, _, g = of.arrays()
+    return windows.grad_weight(g, x, of.geometry)[0, 0]
 
 
-_one_step = Number(
-    key="check-one-step",
-    chapter=_CHAPTER,
-    level=1,
-    title="Two knobs at once",
-    prompt=(
-        "This is the weight gradient of example B. The loss is the sum of all products of "
-        "`grad_output` and y. Tap (0, 0) is raised by 2 and tap (2, 2) lowered by 1. By how much "
-        "does the loss go up?\n\n" + written_out(grad_weight=_slopes())
-    ),
-    hints=(
-        "Each tap has its own slope. By how much does the loss move for each of the two alone?",
-        "The loss is a straight line in every tap, so the two effects add up.",
-    ),
-    compute=lambda: 2 * _slopes()[0, 0] - _slopes()[2, 2],
-    compute_mistakes=lambda: [
-        (
-            _slopes()[0, 0] - _slopes()[2, 2],
-            "The first tap was raised by more than that; its slope counts as often.",
+@redrawn(of=like("B"), up=(2, 4))
+def _one_step(of: Example = _B, up: int = 2) -> Number:
+    whose = "example B" if is_of_the_book(of) else "a layer with one kernel"
+    slopes = _slopes(of)
+    first, last = slopes[0, 0], slopes[2, 2]
+    return Number(
+        key="check-one-step",
+        chapter=_CHAPTER,
+        level=1,
+        title="Two knobs at once",
+        prompt=(
+            f"This is the weight gradient of {whose}. The loss is the sum of all products of "
+            f"`grad_output` and y. Tap (0, 0) is raised by {up} and tap (2, 2) lowered by 1. By "
+            "how much "
+            "does the loss go up?\n\n" + written_out(grad_weight=slopes)
         ),
-        (
-            2 * _slopes()[0, 0] + _slopes()[2, 2],
-            "The other tap was lowered: its slope counts against the loss.",
+        hints=(
+            "Each tap has its own slope. By how much does the loss move for each of the two alone?",
+            "The loss is a straight line in every tap, so the two effects add up.",
         ),
-        (2 * _slopes()[0, 0], "That is the first tap alone."),
-        (-_slopes()[2, 2], "That is the second tap alone."),
-    ],
-    explanation=(
-        "2·3 − 1·5: the direction times the gradient, cell by cell, added up. Without a single "
-        "convolution."
-    ),
-    solution="answer = 2 * 3 - 5",
-)
+        compute=lambda: up * first - last,
+        compute_mistakes=lambda: [
+            (
+                first - last,
+                "The first tap was raised by more than that; its slope counts as often.",
+            ),
+            (
+                up * first + last,
+                "The other tap was lowered: its slope counts against the loss.",
+            ),
+            (up * first, "That is the first tap alone."),
+            (-last, "That is the second tap alone."),
+        ],
+        explanation=(
+            f"{up}·{first:g} − 1·{last:g}: the direction times the gradient, cell by cell, added "
+            "up. Without a single "
+            "convolution."
+        ),
+        solution=f"answer = {up} * {first:g} - {last:g}",
+    )
 
 
 # ---- what easy sizes hide ------------------------------------------------------------------

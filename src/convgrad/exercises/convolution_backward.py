@@ -13,6 +13,7 @@ from ..checks import random_operands
 from ..geometry import ConvGeometry
 from .base import Choice, Exercise, Grid, Number
 from .functions import Trial, geometries
+from .redraw import redrawn
 from .tensors import TensorFunction, options
 
 __all__ = ["EXERCISES"]
@@ -25,46 +26,57 @@ _CHAPTER = "convolution_backward"
 _LAYER = ConvGeometry(C=6, H=8, W=8, O=9, KH=3, KW=2, groups=3)
 
 
-def _parameters(geometry: ConvGeometry = _LAYER, bias: bool = True) -> int:
+def _parameters(geometry: ConvGeometry, bias: bool = True) -> int:
     return int(np.prod(geometry.weight_shape)) + bias * geometry.O
 
 
-_how_many_parameters = Number(
-    key="backward-parameters",
-    chapter=_CHAPTER,
-    level=1,
-    title="What the layer learns",
-    prompt=(
-        f"How many numbers does `nn.Conv2d({_LAYER.C}, {_LAYER.O}, kernel_size=({_LAYER.KH}, "
-        f"{_LAYER.KW}), groups={_LAYER.groups})` learn?"
-    ),
-    hints=(
-        "There is a kernel for each output channel. How many planes has it, when the channels are "
-        "cut into groups?",
-        "weight has the shape (O, C/groups, KH, KW). A layer has a bias unless one says otherwise.",
-    ),
-    compute=_parameters,
-    compute_mistakes=lambda: [
-        (_parameters(replace(_LAYER, groups=1)), "With groups a kernel has C/groups planes only."),
-        (_parameters(bias=False), "These are the weights. The biases are learned too."),
-        (
-            _parameters() - _LAYER.O + _LAYER.C,
-            "There is a bias for each output channel, not for each input channel.",
-        ),
-        (
-            _parameters(replace(_LAYER, KW=_LAYER.KH)),
-            f"The kernel is not square: {_LAYER.KH} rows and {_LAYER.KW} columns.",
-        ),
-    ],
-    explanation=(
-        f"{_LAYER.O} kernels with {_LAYER.CG} planes of {_LAYER.KH}·{_LAYER.KW} weights, and a "
-        "bias for each kernel."
-    ),
-    solution=(
-        f"O, C, groups = {_LAYER.O}, {_LAYER.C}, {_LAYER.groups}\n"
-        f"answer = O * (C // groups) * {_LAYER.KH} * {_LAYER.KW} + O"
-    ),
+@redrawn(
+    of=lambda dice: replace(
+        _LAYER,
+        C=3 * dice.between(1, 4),
+        O=3 * dice.between(3, 6),
+        KH=dice.between(4, 5),
+        KW=dice.between(1, 3),
+    )
 )
+def _how_many_parameters(of: ConvGeometry = _LAYER) -> Number:
+    return Number(
+        key="backward-parameters",
+        chapter=_CHAPTER,
+        level=1,
+        title="What the layer learns",
+        prompt=(
+            f"How many numbers does `nn.Conv2d({of.C}, {of.O}, kernel_size=({of.KH}, "
+            f"{of.KW}), groups={of.groups})` learn?"
+        ),
+        hints=(
+            "There is a kernel for each output channel. How many planes has it, when the "
+            "channels are cut into groups?",
+            "weight has the shape (O, C/groups, KH, KW). A layer has a bias unless one says "
+            "otherwise.",
+        ),
+        compute=lambda: _parameters(of),
+        compute_mistakes=lambda: [
+            (_parameters(replace(of, groups=1)), "With groups a kernel has C/groups planes only."),
+            (_parameters(of, bias=False), "These are the weights. The biases are learned too."),
+            (
+                _parameters(of) - of.O + of.C,
+                "There is a bias for each output channel, not for each input channel.",
+            ),
+            (
+                _parameters(replace(of, KW=of.KH)),
+                f"The kernel is not square: {of.KH} rows and {of.KW} columns.",
+            ),
+        ],
+        explanation=(
+            f"{of.O} kernels with {of.CG} planes of {of.KH}·{of.KW} weights, and a "
+            "bias for each kernel."
+        ),
+        solution=(
+            f"O, C, groups = {of.O}, {of.C}, {of.groups}\n"
+            f"answer = O * (C // groups) * {of.KH} * {of.KW} + O"
+        ),
+    )
 
 
 # ---- which of the three are asked for --------------------------------------------------------
@@ -106,6 +118,7 @@ _mask = Grid(
         "nobody wants the third."
     ),
     solution="answer = [1, 0, 1]",
+    same_for_all="What is frozen is the question; other flags would ask for less.",
 )
 
 
@@ -114,57 +127,63 @@ _mask = Grid(
 _KEPT = ConvGeometry(N=4, C=3, H=10, W=12, O=8, KH=5, KW=3, padding=(2, 1), padding_mode="circular")
 
 
-def _kept_shape() -> np.ndarray:
+def _kept_shape(of: ConvGeometry) -> np.ndarray:
     """The image that the convolution saw, its border already around it."""
-    return np.array([(_KEPT.N, _KEPT.C, *_KEPT.padded_size)], dtype=float)
+    return np.array([(of.N, of.C, *of.padded_size)], dtype=float)
 
 
-_kept = Grid(
-    key="backward-kept",
-    chapter=_CHAPTER,
-    level=2,
-    title="What is kept",
-    prompt=(
-        f"`layer = nn.Conv2d({_KEPT.C}, {_KEPT.O}, ({_KEPT.KH}, {_KEPT.KW}), padding=(2, 1), "
-        f'padding_mode="circular")` gets images of shape `{_KEPT.x_shape}`. What is the shape of '
-        "`layer(x).grad_fn._saved_input`?"
-    ),
-    starter="answer = [..., ..., ..., ...]",
-    hints=(
-        "A border of copies is made by an operation of its own, before the convolution.",
-        "The convolution keeps what it was given: the image with two rows more above and below, "
-        "and one column more on either side.",
-    ),
-    compute=_kept_shape,
-    compute_mistakes=lambda: [
-        (
-            np.array([_KEPT.x_shape]),
-            "That is x. But this convolution is not given x: its border holds copies, and somebody "
-            "has to make them.",
-        ),
-        (
-            np.array([_KEPT.output_shape]),
-            "That is the shape of the output. It is not kept: no gradient is made of it.",
-        ),
-        (
-            np.array([(_KEPT.N, _KEPT.C, _KEPT.H + 2, _KEPT.W + 1)]),
-            "There is a border on both sides.",
-        ),
-        (
-            np.array([(_KEPT.N, _KEPT.C, _KEPT.H + 2, _KEPT.W + 4)]),
-            "A pair is (height, width): 2 above and below, 1 left and right.",
-        ),
-        (
-            np.array([_KEPT.weight_shape]),
-            "That is the shape of the weight, which is kept beside it.",
-        ),
-    ],
-    explanation=(
-        "A copy with its border around it: 2 rows above and 2 below, 1 column left and 1 right. "
-        "Such a layer keeps more than x."
-    ),
-    solution="N, C, H, W = 4, 3, 10, 12\nanswer = [N, C, H + 2 * 2, W + 2 * 1]",
+@redrawn(
+    of=lambda dice: replace(
+        _KEPT, N=dice.between(2, 6), H=dice.between(8, 14), W=dice.between(8, 14)
+    )
 )
+def _kept(of: ConvGeometry = _KEPT) -> Grid:
+    return Grid(
+        key="backward-kept",
+        chapter=_CHAPTER,
+        level=2,
+        title="What is kept",
+        prompt=(
+            f"`layer = nn.Conv2d({of.C}, {of.O}, ({of.KH}, {of.KW}), padding=(2, 1), "
+            f'padding_mode="circular")` gets images of shape `{of.x_shape}`. What is the shape of '
+            "`layer(x).grad_fn._saved_input`?"
+        ),
+        starter="answer = [..., ..., ..., ...]",
+        hints=(
+            "A border of copies is made by an operation of its own, before the convolution.",
+            "The convolution keeps what it was given: the image with two rows more above and "
+            "below, and one column more on either side.",
+        ),
+        compute=lambda: _kept_shape(of),
+        compute_mistakes=lambda: [
+            (
+                np.array([of.x_shape]),
+                "That is x. But this convolution is not given x: its border holds copies, and "
+                "somebody has to make them.",
+            ),
+            (
+                np.array([of.output_shape]),
+                "That is the shape of the output. It is not kept: no gradient is made of it.",
+            ),
+            (
+                np.array([(of.N, of.C, of.H + 2, of.W + 1)]),
+                "There is a border on both sides.",
+            ),
+            (
+                np.array([(of.N, of.C, of.H + 2, of.W + 4)]),
+                "A pair is (height, width): 2 above and below, 1 left and right.",
+            ),
+            (
+                np.array([of.weight_shape]),
+                "That is the shape of the weight, which is kept beside it.",
+            ),
+        ],
+        explanation=(
+            "A copy with its border around it: 2 rows above and 2 below, 1 column left and 1 "
+            "right. Such a layer keeps more than x."
+        ),
+        solution=f"N, C, H, W = {of.x_shape}\nanswer = [N, C, H + 2 * 2, W + 2 * 1]",
+    )
 
 
 # ---- what only the shape is needed of --------------------------------------------------------
@@ -238,39 +257,49 @@ def _fitting(rows: int = _ROWS, stride: int = _STRIDE, out: int = _OUT) -> int:
     return sum((rows - height) // stride + 1 == out for height in range(1, rows + 1))
 
 
-_kernel_heights = Number(
-    key="backward-kernel-heights",
-    chapter=_CHAPTER,
-    level=2,
-    title="Why it asks for the size",
-    prompt=(
-        f"x has {_ROWS} rows, the stride is {_STRIDE}, there is no padding and no dilation, and "
-        f"grad_output has {_OUT} rows. How many kernel heights are possible?"
-    ),
-    hints=(
-        f"Go through the heights 1, 2, 3 … and compute the rows of the output for each. Which give "
-        f"{_OUT}?",
-        f"({_ROWS} − height) divided by {_STRIDE}, rounded down, has to be {_OUT - 1}.",
-    ),
-    compute=_fitting,
-    compute_mistakes=lambda: [
-        (1, "The division rounds down, so neighbouring heights can give the same output."),
-        (
-            _fitting(stride=_STRIDE) - 1,
-            "Count both ends: the smallest height that fits and the largest.",
-        ),
-        (
-            _ROWS - _STRIDE * (_OUT - 1),
-            "That is the largest of them. The question is how many there are.",
-        ),
-        (_OUT, "That is the number of output rows."),
-    ],
-    explanation=(
-        "From 5 to 8: as many as the stride is long. So the size cannot be read off the other "
-        "operands, and the call must be told."
-    ),
-    solution=(f"answer = sum(({_ROWS} - k) // {_STRIDE} + 1 == {_OUT} for k in range(1, 13))"),
+@redrawn(
+    lambda rows, stride, out: rows - stride * out >= 1 and _fitting(rows, stride, out) != out,
+    rows=(10, 18),
+    stride=(3, 5),
+    out=(2, 4),
 )
+def _kernel_heights(rows: int = _ROWS, stride: int = _STRIDE, out: int = _OUT) -> Number:
+    return Number(
+        key="backward-kernel-heights",
+        chapter=_CHAPTER,
+        level=2,
+        title="Why it asks for the size",
+        prompt=(
+            f"x has {rows} rows, the stride is {stride}, there is no padding and no dilation, and "
+            f"grad_output has {out} rows. How many kernel heights are possible?"
+        ),
+        hints=(
+            "Go through the heights 1, 2, 3 … and compute the rows of the output for each. Which "
+            f"give {out}?",
+            f"({rows} − height) divided by {stride}, rounded down, has to be {out - 1}.",
+        ),
+        compute=lambda: _fitting(rows, stride, out),
+        compute_mistakes=lambda: [
+            (1, "The division rounds down, so neighbouring heights can give the same output."),
+            (
+                _fitting(rows, stride, out) - 1,
+                "Count both ends: the smallest height that fits and the largest.",
+            ),
+            (
+                rows - stride * (out - 1),
+                "That is the largest of them. The question is how many there are.",
+            ),
+            (out, "That is the number of output rows."),
+        ],
+        explanation=(
+            f"From {rows - stride * out + 1} to {rows - stride * (out - 1)}: as many as the "
+            "stride is long. So the size cannot be read off the other operands, and the call "
+            "must be told."
+        ),
+        solution=(
+            f"answer = sum(({rows} - k) // {stride} + 1 == {out} for k in range(1, {rows + 1}))"
+        ),
+    )
 
 
 # ---- a border of copies, forgotten -----------------------------------------------------------

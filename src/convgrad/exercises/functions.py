@@ -19,6 +19,7 @@ import numpy as np
 from ..checks import explain_difference, one_thing_more, random_geometry
 from ..checks.compare import NotNumbers, numbers, same
 from ..geometry import ConvGeometry
+from ..worksheet.dice import Dice
 from .base import Exercise, Verdict
 
 __all__ = ["Function", "Trial", "geometries"]
@@ -30,12 +31,14 @@ class Trial:
 
     A function that returns several gradients has as many arrays in ``expected``, and as many
     names under "target".  ``mistakes`` are wrong results that have a sentence of their own.
+    ``on`` says what it was tried on, where that is no convolution.
     """
 
     arguments: tuple[Any, ...]
     expected: np.ndarray | tuple[np.ndarray, ...]
     known: dict[str, Any]  # keywords of explain_difference; has "geometry" and "target"
     mistakes: tuple[tuple[np.ndarray, str], ...] = ()
+    on: str = ""
 
 
 _UNTOUCHED = (
@@ -72,7 +75,7 @@ class Function(Exercise):
         if not callable(answer):
             return self._wrong(self._needed())
         count = 0
-        for trial in self.trials(np.random.default_rng(next(_checks))):
+        for trial in self.trials(self._rng()):
             complaint = self._try(answer, trial)
             if complaint == _UNTOUCHED:
                 return self._open(complaint)
@@ -81,6 +84,11 @@ class Function(Exercise):
             count += 1
         return self._right(f"Your function is right on {count} random convolutions.")
 
+    def _rng(self) -> np.random.Generator:
+        """New numbers for every check; with a seed, the seed's."""
+        number = next(_checks) if self.seed is None else Dice(self.key, self.seed).between(0, 2**40)
+        return np.random.default_rng(number)
+
     def _needed(self) -> str:
         name = self.starter.partition("def ")[2].partition("(")[0]
         return f"A function is asked for: pass `{name}` itself, without brackets behind it."
@@ -88,7 +96,7 @@ class Function(Exercise):
     def _try(self, function: Callable[..., Any], trial: Trial) -> str | None:
         """What is wrong with this call, or None."""
         arguments = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in trial.arguments)
-        on = f"On {trial.known['geometry'].describe()}"
+        on = f"On {trial.on or trial.known['geometry'].describe()}"
         try:
             returned = function(*arguments)
         except NotImplementedError:  # what nbgrader puts where the answer goes

@@ -11,15 +11,18 @@ import numpy as np
 
 from .. import grouped, loops, windows
 from ..checks import random_geometry, random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import like, redrawn
+from .words import called
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "grouped"
+_D = example("D")
 
 
 # ---- which channel -------------------------------------------------------------------------
@@ -27,72 +30,74 @@ _CHAPTER = "grouped"
 _KERNEL, _PLANE = 2, 5  # of example E
 
 
-def _channel_mistakes() -> list[tuple[int, str]]:
+def _channel_mistakes(kernel: int, plane: int) -> list[tuple[int, str]]:
     g = example("E").geometry
-    group = g.group_of(_KERNEL)
+    group = g.group_of(kernel)
     return [
         (
-            _PLANE,
+            plane,
             f"`c` counts within the group, and group {group} does not begin at channel 0. How many "
             "channels lie before it?",
         ),
         (
-            _PLANE * g.groups + group,
+            plane * g.groups + group,
             "That would be so if the channels were dealt to the groups like cards. A group is a "
             "block of neighbours.",
         ),
         (
-            (group - 1) * g.CG + _PLANE,
+            (group - 1) * g.CG + plane,
             f"That channel belongs to group {group - 1}: groups count from 0.",
         ),
         (
-            g.channel(_KERNEL, _PLANE) + 1,
+            g.channel(kernel, plane) + 1,
             "One too far: channels count from 0, so a group of 8 begins at 0, 8 or 16.",
         ),
     ]
 
 
-_channel = Number(
-    key="grouped-channel",
-    chapter=_CHAPTER,
-    level=1,
-    title="Which channel?",
-    prompt=(
-        f"Example E has {example('E').geometry.C} channels, {example('E').geometry.O} kernels and "
-        f"{example('E').geometry.groups} groups. Kernel {_KERNEL} has a plane of taps "
-        f"`weight[{_KERNEL}, {_PLANE}]`. Which channel of `x` does it lie on?"
-    ),
-    hints=(
-        "How many channels has a group, and how many kernels?",
-        f"To which group does kernel {_KERNEL} belong, and which is the first channel of that "
-        "group?",
-        f"From there, go on by c = {_PLANE}.",
-    ),
-    compute=lambda: example("E").geometry.channel(_KERNEL, _PLANE),
-    compute_mistakes=_channel_mistakes,
-    explanation=(
-        "There are 8 channels and one kernel in each group. Kernel 2 belongs to group 2, whose "
-        "first channel is 2·8; five further on is the one asked for."
-    ),
-    solution=f"answer = example('E').geometry.channel(o={_KERNEL}, c={_PLANE})",
-)
+@redrawn(kernel=(1, 2), plane=(1, 6))
+def _channel(kernel: int = _KERNEL, plane: int = _PLANE) -> Number:
+    return Number(
+        key="grouped-channel",
+        chapter=_CHAPTER,
+        level=1,
+        title="Which channel?",
+        prompt=(
+            f"Example E has {example('E').geometry.C} channels, {example('E').geometry.O} kernels "
+            f"and {example('E').geometry.groups} groups. Kernel {kernel} has a plane of taps "
+            f"`weight[{kernel}, {plane}]`. Which channel of `x` does it lie on?"
+        ),
+        hints=(
+            "How many channels has a group, and how many kernels?",
+            f"To which group does kernel {kernel} belong, and which is the first channel of that "
+            "group?",
+            f"From there, go on by c = {plane}.",
+        ),
+        compute=lambda: example("E").geometry.channel(kernel, plane),
+        compute_mistakes=lambda: _channel_mistakes(kernel, plane),
+        explanation=(
+            f"There are 8 channels and one kernel in each group. Kernel {kernel} belongs to group "
+            f"{kernel}, whose first channel is {kernel}·8; {plane} further on is the one asked for."
+        ),
+        solution=f"answer = example('E').geometry.channel(o={kernel}, c={plane})",
+    )
 
 
 # ---- how many weights ----------------------------------------------------------------------
 
-_LAYER = ConvGeometry(C=8, H=6, W=6, O=12, KH=3, KW=3, groups=4)
 
-
-def _weight_mistakes() -> list[tuple[int, str]]:
-    g = _LAYER
+def _weight_mistakes(g: ConvGeometry) -> list[tuple[int, str]]:
     taps = g.KH * g.KW
     return [
-        (g.O * g.C * taps, "That is the layer without groups, where every kernel has 8 planes."),
+        (
+            g.O * g.C * taps,
+            f"That is the layer without groups, where every kernel has {g.C} planes.",
+        ),
         (
             g.OG * g.CG * taps,
             f"That is one group of {g.groups}. Each has weights of its own.",
         ),
-        (g.O * taps, "That would be a kernel with one plane: here each reads two channels."),
+        (g.O * taps, f"That would be a kernel with one plane: here each reads {g.CG} channels."),
         (
             g.C * g.OG * taps + g.O,
             "Nearly: you counted the biases too. They do not depend on the groups.",
@@ -101,27 +106,35 @@ def _weight_mistakes() -> list[tuple[int, str]]:
     ]
 
 
-_weights = Number(
-    key="grouped-weights",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many weights?",
-    prompt=(
-        f"A layer has {_LAYER.C} channels, {_LAYER.O} kernels of {_LAYER.KH}×{_LAYER.KW} taps and "
-        f"{_LAYER.groups} groups. How many weights has it, biases not counted?"
-    ),
-    hints=(
-        "How many channels does one kernel read?",
-        "One kernel has that many planes of nine taps. And there are twelve kernels.",
-    ),
-    compute=lambda: math.prod(_LAYER.weight_shape),
-    compute_mistakes=_weight_mistakes,
-    explanation=(
-        "The shape of the weight is `(O, C/G, KH, KW)`, here (12, 2, 3, 3): a quarter of what the "
-        "layer would have without groups."
-    ),
-    solution="answer = 12 * (8 // 4) * 3 * 3",
+@redrawn(
+    lambda C, O, groups: C % groups == O % groups == 0 and 1 < groups < C and C != O,
+    C=(4, 16),
+    O=(4, 24),
+    groups=(2, 4),
 )
+def _weights(C: int = 8, O: int = 12, groups: int = 4) -> Number:
+    of = ConvGeometry(C=C, H=6, W=6, O=O, KH=3, KW=3, groups=groups)
+    return Number(
+        key="grouped-weights",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many weights?",
+        prompt=(
+            f"A layer has {of.C} channels, {of.O} kernels of {of.KH}×{of.KW} taps and "
+            f"{of.groups} groups. How many weights has it, biases not counted?"
+        ),
+        hints=(
+            "How many channels does one kernel read?",
+            f"One kernel has that many planes of nine taps. And there are {O} kernels.",
+        ),
+        compute=lambda: math.prod(of.weight_shape),
+        compute_mistakes=lambda: _weight_mistakes(of),
+        explanation=(
+            f"The shape of the weight is `(O, C/G, KH, KW)`, here {of.weight_shape}: without "
+            f"groups there would be {groups} times as many."
+        ),
+        solution=f"answer = {O} * ({C} // {groups}) * 3 * 3",
+    )
 
 
 # ---- one corner of the input gradient -----------------------------------------------------
@@ -129,10 +142,10 @@ _weights = Number(
 _CHANNEL = 1  # of example D
 
 
-def _corner_products() -> np.ndarray:
+def _corner_products(of: Example) -> np.ndarray:
     """The product that each kernel would send to the corner of the channel, group or not."""
-    _, weight, _, g = example("D").arrays()
-    return weight[:, _CHANNEL % example("D").geometry.CG, 0, 0] * g[0, :, 0, 0]
+    _, weight, _, g = of.arrays()
+    return weight[:, _CHANNEL % of.geometry.CG, 0, 0] * g[0, :, 0, 0]
 
 
 def _own_group() -> slice:
@@ -141,8 +154,8 @@ def _own_group() -> slice:
     return slice(group * geometry.OG, (group + 1) * geometry.OG)
 
 
-def _corner_mistakes() -> list[tuple[float, str]]:
-    products, own = _corner_products(), _own_group()
+def _corner_mistakes(of: Example) -> list[tuple[float, str]]:
+    products, own = _corner_products(of), _own_group()
     geometry = example("D").geometry
     dealt = np.arange(geometry.O) % geometry.groups == _CHANNEL // geometry.CG
     return [
@@ -170,35 +183,36 @@ def _listed(numbers: np.ndarray) -> str:
     return ", ".join(f"{number:g}".replace("-", "−") for number in numbers)
 
 
-_corner = Number(
-    key="grouped-corner",
-    chapter=_CHAPTER,
-    level=2,
-    title="A corner of the input gradient",
-    prompt=(
-        "Example D: four channels, six kernels, two groups. The corner cell "
-        f"`x[0, {_CHANNEL}, 0, 0]` is read by one window, at $(0,0)$, under tap $(0,0)$. There, "
-        "the planes `weight[o, 1]` of the kernels 0 to 5 hold "
-        f"{_listed(example('D').arrays().weight[:, _CHANNEL, 0, 0])}, and `grad_output[0, o]` "
-        f"holds {_listed(example('D').arrays().grad_output[0, :, 0, 0])}. Which number is "
-        f"`grad_input[0, {_CHANNEL}, 0, 0]`?"
-    ),
-    hints=(
-        "Each kernel that reads the cell sends back its tap times its number of grad_output.",
-        f"Which of the six kernels read channel {_CHANNEL}?",
-        "Channels 0 and 1 are the first group, and so are kernels 0, 1 and 2.",
-    ),
-    compute=lambda: _corner_products()[_own_group()].sum(),
-    compute_mistakes=_corner_mistakes,
-    explanation=(
-        "Kernels 0, 1 and 2 read channel 1, and each sends back one product. The other three have "
-        "never seen it."
-    ),
-    solution=(
-        "_, weight, _, g = example('D').arrays()\n"
-        f"answer = (weight[0:3, {_CHANNEL}, 0, 0] * g[0, 0:3, 0, 0]).sum()"
-    ),
-)
+@redrawn(of=like("D"))
+def _corner(of: Example = _D) -> Number:
+    taps = of.arrays().weight[:, _CHANNEL, 0, 0].astype(int).tolist()
+    sent = of.arrays().grad_output[0, :, 0, 0].astype(int).tolist()
+    return Number(
+        key="grouped-corner",
+        chapter=_CHAPTER,
+        level=2,
+        title="A corner of the input gradient",
+        prompt=(
+            f"{called(of)}: four channels, six kernels, two groups. The corner cell `x[0, "
+            f"{_CHANNEL}, 0, 0]` is read by one window, at $(0,0)$, under tap $(0,0)$. There, the "
+            "planes `weight[o, 1]` of the kernels 0 to 5 hold "
+            f"{_listed(of.arrays().weight[:, _CHANNEL, 0, 0])}, and `grad_output[0, o]` holds "
+            f"{_listed(of.arrays().grad_output[0, :, 0, 0])}. Which number is `grad_input[0, "
+            f"{_CHANNEL}, 0, 0]`?"
+        ),
+        hints=(
+            "Each kernel that reads the cell sends back its tap times its number of grad_output.",
+            f"Which of the six kernels read channel {_CHANNEL}?",
+            "Channels 0 and 1 are the first group, and so are kernels 0, 1 and 2.",
+        ),
+        compute=lambda: _corner_products(of)[_own_group()].sum(),
+        compute_mistakes=lambda: _corner_mistakes(of),
+        explanation=(
+            "Kernels 0, 1 and 2 read channel 1, and each sends back one product. The other three "
+            "have never seen it."
+        ),
+        solution=(f"taps = np.array({taps[:3]})\nanswer = (taps * np.array({sent[:3]})).sum()"),
+    )
 
 
 # ---- a channel multiplier of three --------------------------------------------------------
@@ -206,20 +220,20 @@ _corner = Number(
 _SPREAD = ConvGeometry(C=2, H=2, W=2, O=6, KH=1, KW=1, groups=2)
 
 
-def _spread_operands() -> tuple[np.ndarray, np.ndarray]:
-    """grad_output and x: ones, and a channel of ones before a channel of tens."""
-    x = np.ones(_SPREAD.x_shape)
-    x[:, 1] = 10
+def _spread_operands(a: int, b: int) -> tuple[np.ndarray, np.ndarray]:
+    """grad_output of ones, and x with one number in each channel."""
+    x = np.full(_SPREAD.x_shape, float(a))
+    x[:, 1] = b
     return np.ones(_SPREAD.output_shape), x
 
 
-def _spread_gradient() -> np.ndarray:
-    return windows.grad_weight(*_spread_operands(), _SPREAD)[:, 0, :, 0].T  # one row
+def _spread_gradient(a: int, b: int) -> np.ndarray:
+    return windows.grad_weight(*_spread_operands(a, b), _SPREAD)[:, 0, :, 0].T  # one row
 
 
-def _spread_mistakes() -> list[tuple[np.ndarray, str]]:
-    g, x = _spread_operands()
-    right = _spread_gradient()
+def _spread_mistakes(a: int, b: int) -> list[tuple[np.ndarray, str]]:
+    g, x = _spread_operands(a, b)
+    right = _spread_gradient(a, b)
     dense = replace(_SPREAD, groups=1)
     return [
         (
@@ -236,29 +250,32 @@ def _spread_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_multiplier = Grid(
-    key="grouped-multiplier",
-    chapter=_CHAPTER,
-    level=2,
-    title="Three kernels for each channel",
-    prompt=(
-        "A depthwise convolution has 2 channels of 2×2 cells, 2 groups and 6 kernels of one tap, "
-        "so three kernels for each channel. All cells of channel 0 are 1, all cells of channel 1 "
-        "are 10, and `grad_output` is 1 everywhere. What are the six weight gradients?"
-    ),
-    starter="answer = [..., ..., ..., ..., ..., ...]  # kernels 0 to 5",
-    hints=(
-        "A tap meets four cells of its channel, each times a 1.",
-        "Kernels 0, 1 and 2 belong to the first group. Which channel is that?",
-    ),
-    compute=_spread_gradient,
-    compute_mistakes=_spread_mistakes,
-    explanation=(
-        "Kernel o reads channel o // 3: the first three kernels read the channel of ones, the "
-        "last three the channel of tens."
-    ),
-    solution="answer = [4 * 1] * 3 + [4 * 10] * 3",
-)
+@redrawn(lambda a, b: a != b, a=(1, 9), b=[10, 20, 30, 100])
+def _multiplier(a: int = 1, b: int = 10) -> Grid:
+    return Grid(
+        key="grouped-multiplier",
+        chapter=_CHAPTER,
+        level=2,
+        title="Three kernels for each channel",
+        prompt=(
+            "A depthwise convolution has 2 channels of 2×2 cells, 2 groups and 6 kernels of one "
+            f"tap, so three kernels for each channel. All cells of channel 0 are {a}, all cells "
+            f"of channel 1 are {b}, and `grad_output` is 1 everywhere. What are the six weight "
+            "gradients?"
+        ),
+        starter="answer = [..., ..., ..., ..., ..., ...]  # kernels 0 to 5",
+        hints=(
+            "A tap meets four cells of its channel, each times a 1.",
+            "Kernels 0, 1 and 2 belong to the first group. Which channel is that?",
+        ),
+        compute=lambda: _spread_gradient(a, b),
+        compute_mistakes=lambda: _spread_mistakes(a, b),
+        explanation=(
+            "Kernel o reads channel o // 3: the first three kernels read channel 0, the last three "
+            "channel 1."
+        ),
+        solution=f"answer = [4 * {a}] * 3 + [4 * {b}] * 3",
+    )
 
 
 # ---- what differs from the dense convolution ---------------------------------------------

@@ -14,6 +14,7 @@ from ..examples import example
 from ..geometry import ConvGeometry
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -32,48 +33,51 @@ def _place(geometry: ConvGeometry, n: int, channel: int) -> tuple[int, int]:
     return int(c), int(m)
 
 
-def _where_mistakes() -> list[tuple[int, str]]:
+def _where_mistakes(n: int, channel: int) -> list[tuple[int, str]]:
     g = example("D").geometry
-    group = _CHANNEL // g.CG
+    group = channel // g.CG
     return [
         (
-            _IMAGE * g.C + _CHANNEL,
+            n * g.C + channel,
             "That counts all maps one by one. After the reshape the channels of a group lie below "
             "each other and share a column.",
         ),
         (
-            group * g.N + _IMAGE,
+            group * g.N + n,
             "That would put the images of one group side by side. The images come first: all "
             "groups of image 0, then all groups of image 1.",
         ),
         (group, "That is its group. Before it stand the groups of image 0."),
-        (_IMAGE * g.CG + _CHANNEL % g.CG, "A column is an image and a group, not a channel."),
+        (n * g.CG + channel % g.CG, "A column is an image and a group, not a channel."),
     ]
 
 
-_where = Number(
-    key="onecall-where",
-    chapter=_CHAPTER,
-    level=1,
-    title="Where does a map go?",
-    prompt=(
-        "Example D has 3 images, 4 channels and 2 groups. After reshape and transpose, `x` is "
-        f"[C/G, N·G, H, W] = [2, 6, 5, 4]. At which index of the axis of length 6 stands "
-        f"`x[{_IMAGE}, {_CHANNEL}]`, channel {_CHANNEL} of image {_IMAGE}?"
-    ),
-    hints=(
-        f"To which group does channel {_CHANNEL} belong?",
-        "Every image has as many places on this axis as there are groups.",
-        "The index is n·G + k, with image n and group k.",
-    ),
-    compute=lambda: _place(example("D").geometry, _IMAGE, _CHANNEL)[1],
-    compute_mistakes=_where_mistakes,
-    explanation=(
-        "Channel 3 is in group 1, so the index is n·G + k with n = 1, G = 2 and k = 1. On the axis "
-        "of length 2 it stands at 1: it is the second channel of its group."
-    ),
-    solution="answer = 1 * 2 + 3 // 2",
-)
+@redrawn(n=(1, 2), channel=(0, 3))
+def _where(n: int = _IMAGE, channel: int = _CHANNEL) -> Number:
+    return Number(
+        key="onecall-where",
+        chapter=_CHAPTER,
+        level=1,
+        title="Where does a map go?",
+        prompt=(
+            "Example D has 3 images, 4 channels and 2 groups. After reshape and transpose, `x` is "
+            f"[C/G, N·G, H, W] = [2, 6, 5, 4]. At which index of the axis of length 6 stands "
+            f"`x[{n}, {channel}]`, channel {channel} of image {n}?"
+        ),
+        hints=(
+            f"To which group does channel {channel} belong?",
+            "Every image has as many places on this axis as there are groups.",
+            "The index is n·G + k, with image n and group k.",
+        ),
+        compute=lambda: _place(example("D").geometry, n, channel)[1],
+        compute_mistakes=lambda: _where_mistakes(n, channel),
+        explanation=(
+            f"Channel {channel} is in group {channel // 2}, so the index is n·G + k with n = {n}, "
+            f"G = 2 and k = {channel // 2}. On the axis of length 2 it stands at {channel % 2}, "
+            "its place in the group."
+        ),
+        solution=f"answer = {n} * 2 + {channel} // 2",
+    )
 
 
 # ---- the shapes of the call ----------------------------------------------------------------
@@ -81,8 +85,7 @@ _where = Number(
 _LAYER = ConvGeometry(N=5, C=12, H=9, W=8, O=6, KH=3, KW=3, groups=3)
 
 
-def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
-    g = _LAYER
+def _shape_mistakes(g: ConvGeometry) -> list[tuple[np.ndarray, str]]:
     rest = [g.H, g.W]
     return [
         (
@@ -106,28 +109,37 @@ def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_shape = Grid(
-    key="onecall-shape",
-    chapter=_CHAPTER,
-    level=1,
-    title="Which shape has the image?",
-    prompt=(
-        f"A layer with {_LAYER.groups} groups gets {_LAYER.N} images with {_LAYER.C} channels of "
-        f"{_LAYER.H}×{_LAYER.W} cells. You compute the weight gradient with one call of `F.conv2d` "
-        "and N·G groups. Which shape has its first argument?"
-    ),
-    starter="answer = [..., ..., ..., ...]",
-    hints=(
-        "How many channels has a group? They stay apart and go onto the first axis.",
-        "The second axis has a place for every image and group.",
-    ),
-    compute=lambda: np.array([[_LAYER.CG, _LAYER.N * _LAYER.groups, _LAYER.H, _LAYER.W]]) * 1.0,
-    compute_mistakes=_shape_mistakes,
-    explanation=(
-        "[C/G, N·G, H, W]: a group has 4 channels, and there are 15 pairs of image and group."
-    ),
-    solution="answer = [12 // 3, 5 * 3, 9, 8]",
+@redrawn(
+    lambda N, channels, groups: len({N, channels, groups}) == 3,
+    N=(2, 6),
+    channels=(2, 5),
+    groups=(2, 5),
 )
+def _shape(N: int = 5, channels: int = 4, groups: int = 3) -> Grid:
+    of = replace(_LAYER, N=N, C=channels * groups, O=2 * groups, groups=groups)
+    return Grid(
+        key="onecall-shape",
+        chapter=_CHAPTER,
+        level=1,
+        title="Which shape has the image?",
+        prompt=(
+            f"A layer with {of.groups} groups gets {of.N} images with {of.C} channels of "
+            f"{of.H}×{of.W} cells. You compute the weight gradient with one call of `F.conv2d` "
+            "and N·G groups. Which shape has its first argument?"
+        ),
+        starter="answer = [..., ..., ..., ...]",
+        hints=(
+            "How many channels has a group? They stay apart and go onto the first axis.",
+            "The second axis has a place for every image and group.",
+        ),
+        compute=lambda: np.array([[of.CG, of.N * of.groups, of.H, of.W]]) * 1.0,
+        compute_mistakes=lambda: _shape_mistakes(of),
+        explanation=(
+            f"[C/G, N·G, H, W]: a group has {channels} channels, and there are {N * groups} pairs "
+            "of image and group."
+        ),
+        solution=f"answer = [{of.C} // {groups}, {N} * {groups}, 9, 8]",
+    )
 
 
 # ---- the map of maps -----------------------------------------------------------------------
@@ -184,6 +196,7 @@ _table = Grid(
         "image 0, then those of image 1."
     ),
     solution="answer = np.arange(8).reshape(4, 2).T",
+    same_for_all="Eight maps are the fewest on which the three mistakes differ.",
 )
 
 

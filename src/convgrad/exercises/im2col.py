@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,15 +14,16 @@ from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import maps, redrawn
 from .words import numbers_of
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "im2col"
+_D = example("D").geometry
 
 # ---- one number of the columns ---------------------------------------------------------------
 
-# In row and column of this one no two of the mistakes below meet.
 _R, _L = 5, 2
 
 
@@ -35,9 +37,9 @@ def _read(h: int, v: int) -> float:
     return float(example("C").arrays().x[0, 0, h, v])
 
 
-def _entry_mistakes() -> list[tuple[float, str]]:
+def _entry_mistakes(r: int, l: int) -> list[tuple[float, str]]:
     g = example("C").geometry
-    (i, j), (p, q) = divmod(_R, g.KW), divmod(_L, g.OW)
+    (i, j), (p, q) = divmod(r, g.KW), divmod(l, g.OW)
     return [
         (
             _read(p + i, q + j),
@@ -45,11 +47,11 @@ def _entry_mistakes() -> list[tuple[float, str]]:
         ),
         (
             _read(2 * p + j, 2 * q + i),
-            f"You exchanged row and column of the tap. Row {_R} belongs to tap ({i}, {j}).",
+            f"You exchanged row and column of the tap. Row {r} belongs to tap ({i}, {j}).",
         ),
         (
             _read(2 * q + i, 2 * p + j),
-            f"You exchanged row and column of the position. Column {_L} belongs to position "
+            f"You exchanged row and column of the position. Column {l} belongs to position "
             f"({p}, {q}).",
         ),
         (
@@ -59,48 +61,57 @@ def _entry_mistakes() -> list[tuple[float, str]]:
     ]
 
 
-_one_entry = Number(
-    key="unfold-entry",
-    chapter=_CHAPTER,
-    level=1,
-    title="One number of the columns",
-    prompt=(
-        "The first image of example C, a 3×3 kernel, stride 2. There are 3 positions across. Which "
-        f"number stands in row {_R} and column {_L} of the matrix, both counted from 0?"
-        f"\n\n{numbers_of('C', 'x')}"
-    ),
-    hints=(
-        f"Row {_R} is a tap. Divide by the width of the kernel: the quotient is the tap's row, the "
-        "remainder its column.",
-        f"Column {_L} is a position. Divide by the number of positions across.",
-        "Put tap and position into the index map: the stride times the position, plus the tap.",
-    ),
-    compute=lambda: _entry(_R, _L),
-    compute_mistakes=_entry_mistakes,
-    explanation=(
-        "Tap $(1,2)$ at position $(0,2)$, with stride 2, lies on row ${2\\cdot0+1}=1$ and column "
-        "${2\\cdot2+2}=6$ of the image."
-    ),
-    solution=(
-        "x = example('C').arrays().x\n"
-        f"i, j = divmod({_R}, 3)\n"
-        f"p, q = divmod({_L}, 3)\n"
-        "answer = x[0, 0, 2 * p + i, 2 * q + j]"
-    ),
+@redrawn(
+    # taps and positions off the diagonal, and what the mistakes read lies on the image
+    lambda r, l: len({r // 3, r % 3}) == len({l // 3, l % 3}) == 2 and 2 * (l % 3) + r // 3 < 6,
+    r=(0, 8),
+    l=(0, 5),
 )
+def _one_entry(r: int = _R, l: int = _L) -> Number:
+    (i, j), (p, q) = divmod(r, 3), divmod(l, 3)
+    return Number(
+        key="unfold-entry",
+        chapter=_CHAPTER,
+        level=1,
+        title="One number of the columns",
+        prompt=(
+            "The first image of example C, a 3×3 kernel, stride 2. There are 3 positions across. "
+            "Which "
+            f"number stands in row {r} and column {l} of the matrix, both counted from 0?"
+            f"\n\n{numbers_of('C', 'x')}"
+        ),
+        hints=(
+            f"Row {r} is a tap. Divide by the width of the kernel: the quotient is the tap's row, "
+            "the remainder its column.",
+            f"Column {l} is a position. Divide by the number of positions across.",
+            "Put tap and position into the index map: the stride times the position, plus the tap.",
+        ),
+        compute=lambda: _entry(r, l),
+        compute_mistakes=lambda: _entry_mistakes(r, l),
+        explanation=(
+            f"Tap $({i},{j})$ at position $({p},{q})$, with stride 2, lies on row "
+            f"${{2\\cdot{p}+{i}}}={2 * p + i}$ and column ${{2\\cdot{q}+{j}}}={2 * q + j}$ of the "
+            "image."
+        ),
+        solution=(
+            "x = example('C').arrays().x\n"
+            f"i, j = divmod({r}, 3)\n"
+            f"p, q = divmod({l}, 3)\n"
+            "answer = x[0, 0, 2 * p + i, 2 * q + j]"
+        ),
+    )
+
 
 # ---- its shape -------------------------------------------------------------------------------
 
 
-def _shape() -> np.ndarray:
-    """[[rows, columns]] of the columns of one image of example D."""
-    g = example("D").geometry
+def _shape(g: ConvGeometry) -> np.ndarray:
+    """[[rows, columns]] of the columns of one image."""
     return np.array([[g.C * g.KH * g.KW, g.OH * g.OW]], dtype=np.float64)
 
 
-def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
-    g = example("D").geometry
-    (rows, cols) = _shape()[0]
+def _shape_mistakes(g: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    (rows, cols) = _shape(g)[0]
     return [
         (np.array([[cols, rows]]), "Rows come first: they are the taps, the columns are windows."),
         (
@@ -126,36 +137,44 @@ def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_its_shape = Grid(
-    key="unfold-shape",
-    chapter=_CHAPTER,
-    level=1,
-    title="How large is the matrix?",
-    prompt=(
-        "Example D: images of 5×4 with 4 channels, 6 kernels of 3×2, stride 1, no padding, two "
-        "groups. How many rows and columns has the matrix of *one* image?"
+@redrawn(
+    lambda of: of.OH * of.OW != of.C * of.KH * of.KW,
+    of=lambda dice: replace(
+        _D, H=dice.between(5, 9), W=dice.between(4, 9), C=2 * dice.between(2, 4)
     ),
-    starter="answer = [..., ...]  # rows, columns",
-    hints=(
-        "A column holds everything that lies under a window: all taps of all channels.",
-        "There are as many columns as the window has positions.",
-    ),
-    compute=_shape,
-    compute_mistakes=_shape_mistakes,
-    explanation=(
-        "$C\\cdot KH\\cdot KW$ rows, $OH\\cdot OW$ columns. Unfold knows nothing of groups; they "
-        "cut the rows into blocks afterwards."
-    ),
-    solution="g = example('D').geometry\nanswer = [g.C * g.KH * g.KW, g.OH * g.OW]",
 )
+def _its_shape(of: ConvGeometry = _D) -> Grid:
+    return Grid(
+        key="unfold-shape",
+        chapter=_CHAPTER,
+        level=1,
+        title="How large is the matrix?",
+        prompt=(
+            f"{'Example D: images' if of == _D else 'Images'} of {of.H}×{of.W} with {of.C} "
+            "channels, 6 kernels of 3×2, stride 1, no padding, two groups. How many rows and "
+            "columns has the matrix of *one* image?"
+        ),
+        starter="answer = [..., ...]  # rows, columns",
+        hints=(
+            "A column holds everything that lies under a window: all taps of all channels.",
+            "There are as many columns as the window has positions.",
+        ),
+        compute=lambda: _shape(of),
+        compute_mistakes=lambda: _shape_mistakes(of),
+        explanation=(
+            "$C\\cdot KH\\cdot KW$ rows, $OH\\cdot OW$ columns. Unfold knows nothing of groups; "
+            "they cut the rows into blocks afterwards."
+        ),
+        solution=f"answer = [{of.C} * 3 * 2, {of.OH} * {of.OW}]",
+    )
+
 
 # ---- there and back --------------------------------------------------------------------------
 
 _ROW = ConvGeometry(C=1, H=1, W=7, O=1, KH=1, KW=3, stride=2)
 
 
-def _row() -> np.ndarray:
-    return np.arange(1.0, _ROW.W + 1).reshape(_ROW.x_shape)
+_COUNTED = np.arange(1.0, _ROW.W + 1)
 
 
 def _back(x: np.ndarray, geometry: ConvGeometry = _ROW) -> np.ndarray:
@@ -163,48 +182,53 @@ def _back(x: np.ndarray, geometry: ConvGeometry = _ROW) -> np.ndarray:
     return im2col.fold(im2col.unfold(x, geometry), geometry)[0, 0]
 
 
-_there_and_back = Grid(
-    key="unfold-fold-row",
-    chapter=_CHAPTER,
-    level=2,
-    title="There and back",
-    prompt=(
-        "An image of one row, `1 2 3 4 5 6 7`, and windows of three cells with stride 2. "
-        "What is `fold(unfold(x))`?"
-    ),
-    starter="answer = [..., ..., ..., ..., ..., ..., ...]",
-    hints=(
-        "Which three windows are there? Write down the columns.",
-        "Lay every column back on its window. Which cells are covered by two of them?",
-        "Where two columns overlap, fold adds.",
-    ),
-    compute=lambda: _back(_row()),
-    compute_mistakes=lambda: [
-        (_row()[0, 0], "That is the image. Cells that lie in two windows come back twice."),
-        (
-            _back(np.ones_like(_row())),
-            "That is how often each cell is read. Multiply with what stands in it.",
+@redrawn(row=maps(7, low=1, high=9))
+def _there_and_back(row: np.ndarray = _COUNTED) -> Grid:
+    x = row.reshape(_ROW.x_shape)
+    listed = [int(number) for number in row]
+    return Grid(
+        key="unfold-fold-row",
+        chapter=_CHAPTER,
+        level=2,
+        title="There and back",
+        prompt=(
+            f"An image of one row, `{' '.join(map(str, listed))}`, and windows of three cells "
+            "with stride 2. What is `fold(unfold(x))`?"
         ),
-        (
-            _back(_row(), ConvGeometry(C=1, H=1, W=7, O=1, KH=1, KW=3)),
-            "These are windows with stride 1. With stride 2 there are three.",
+        starter="answer = [..., ..., ..., ..., ..., ..., ...]",
+        hints=(
+            "Which three windows are there? Write down the columns.",
+            "Lay every column back on its window. Which cells are covered by two of them?",
+            "Where two columns overlap, fold adds.",
         ),
-        (
-            _row()[0, 0] ** 2,
-            "You multiplied each cell with itself. Multiply with how often it is read.",
+        compute=lambda: _back(x),
+        compute_mistakes=lambda: [
+            (x[0, 0], "That is the image. Cells that lie in two windows come back twice."),
+            (
+                _back(np.ones_like(x)),
+                "That is how often each cell is read. Multiply with what stands in it.",
+            ),
+            (
+                _back(x, ConvGeometry(C=1, H=1, W=7, O=1, KH=1, KW=3)),
+                "These are windows with stride 1. With stride 2 there are three.",
+            ),
+            (
+                x[0, 0] ** 2,
+                "You multiplied each cell with itself. Multiply with how often it is read.",
+            ),
+        ],
+        explanation=(
+            "The windows begin at cells 0, 2 and 4. Cells 2 and 4, which hold "
+            f"{listed[2]} and {listed[4]}, lie in two of them and come back doubled."
         ),
-    ],
-    explanation=(
-        "The windows are 1 2 3, 3 4 5 and 5 6 7. Cells 2 and 4, which hold 3 and 5, lie in two of "
-        "them and come back doubled."
-    ),
-    solution=(
-        "x = np.arange(1, 8)\n"
-        "answer = np.zeros(7)\n"
-        "for q in range(3):\n"
-        "    answer[2 * q : 2 * q + 3] += x[2 * q : 2 * q + 3]"
-    ),
-)
+        solution=(
+            f"x = np.array({listed})\n"
+            "answer = np.zeros(7)\n"
+            "for q in range(3):\n"
+            "    answer[2 * q : 2 * q + 3] += x[2 * q : 2 * q + 3]"
+        ),
+    )
+
 
 # ---- which taps arrived ----------------------------------------------------------------------
 
@@ -274,6 +298,7 @@ _which_digits = Grid(
     solution=(
         "w = [1, 10, 100]\nanswer = np.zeros(5)\nfor q in range(3):\n    answer[q : q + 3] += w"
     ),
+    same_for_all="The digits of the kernel are the point: they say which tap arrived where.",
 )
 
 # ---- which product ---------------------------------------------------------------------------

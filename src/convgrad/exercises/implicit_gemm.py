@@ -16,6 +16,7 @@ from ..geometry import ConvGeometry
 from ..im2col import unfold
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -23,85 +24,111 @@ _CHAPTER = "implicit_gemm"
 
 # ---- operations for each number --------------------------------------------------------------
 
-_TILE = (32, 96)
 
-
-def _per_number(M: int = _TILE[0], N: int = _TILE[1]) -> float:
+def _per_number(M: int, N: int) -> float:
     return 2 * M * N / (M + N)
 
 
-_intensity = Number(
-    key="implicit-per-number",
-    chapter=_CHAPTER,
-    level=1,
-    title="What a tile makes of a number",
-    prompt=(
-        "A program owns a tile of 32 rows and 96 columns. For each step of the sum it loads a "
-        "column of 32 numbers and a row of 96. How many operations, multiplications and additions, "
-        "does it do for each number that it loads?"
-    ),
-    hints=(
-        "In one step every number of the column meets every number of the row.",
-        "32·96 products, each multiplied and added, for 32 + 96 numbers.",
-    ),
-    compute=_per_number,
-    compute_mistakes=lambda: [
-        (_per_number() / 2, "Those are the products. Each is multiplied *and* added."),
-        (2 * 32 * 96, "Those are the operations of a step. It loads 32 + 96 numbers for them."),
-        (_per_number(64, 64), "That would be a square tile of 64×64, which has the same border."),
-        (2, "That is for a program that owns a single number and loads two for each product."),
-    ],
-    explanation=(
-        "2·32·96/(32 + 96). A square tile of as many rows and columns together, 64×64, would make "
-        "64 of it."
-    ),
-    solution="answer = 2 * 32 * 96 / (32 + 96)",
+@redrawn(
+    lambda M, N: M != N and 2 * M * N % (M + N) == 0,
+    M=[16, 32, 48, 64],
+    N=[48, 64, 80, 96, 128, 192],
 )
+def _intensity(M: int = 32, N: int = 96) -> Number:
+    return Number(
+        key="implicit-per-number",
+        chapter=_CHAPTER,
+        level=1,
+        title="What a tile makes of a number",
+        prompt=(
+            f"A program owns a tile of {M} rows and {N} columns. For each step of the sum it "
+            f"loads a column of {M} numbers and a row of {N}. How many operations, "
+            "multiplications and additions, does it do for each number that it loads?"
+        ),
+        hints=(
+            "In one step every number of the column meets every number of the row.",
+            f"{M}·{N} products, each multiplied and added, for {M} + {N} numbers.",
+        ),
+        compute=lambda: _per_number(M, N),
+        compute_mistakes=lambda: [
+            (_per_number(M, N) / 2, "Those are the products. Each is multiplied *and* added."),
+            (
+                2 * M * N,
+                f"Those are the operations of a step. It loads {M} + {N} numbers for them.",
+            ),
+            (
+                (M + N) / 2,
+                f"That would be a square tile of {(M + N) // 2}×{(M + N) // 2}, which has the "
+                "same border.",
+            ),
+            (2, "That is for a program that owns a single number and loads two for each product."),
+        ],
+        explanation=(
+            f"2·{M}·{N}/({M} + {N}). A square tile of as many rows and columns together would make "
+            f"{(M + N) / 2:g} of it."
+        ),
+        solution=f"answer = 2 * {M} * {N} / ({M} + {N})",
+    )
+
 
 # ---- the three sizes -------------------------------------------------------------------------
 
 _D = example("D").geometry
 
 
-def _sizes(of: ConvGeometry = _D) -> np.ndarray:
+def _sizes(of: ConvGeometry) -> np.ndarray:
     """[[rows, columns, terms]] of one group's weight gradient."""
     return np.array([[of.OG, of.CG * of.KH * of.KW, of.N * of.OH * of.OW]], dtype=np.float64)
 
 
-_three = Grid(
-    key="implicit-sizes",
-    chapter=_CHAPTER,
-    level=1,
-    title="Three sizes",
-    prompt=(
-        "Example D: three images, 4 channels, 6 kernels of 3×2, two groups, an output of 3×3. The "
-        "weight gradient of *one group* as a product of matrices: how many rows and columns has "
-        "it, and how many terms has each of its sums?"
-    ),
-    starter="answer = [..., ..., ...]  # rows, columns, terms",
-    hints=(
-        "Rows are kernels, columns are the taps of all channels that a kernel reads.",
-        "The sum runs over all windows of all images.",
-    ),
-    compute=_sizes,
-    compute_mistakes=lambda: [
-        (
-            _sizes(replace(_D, groups=1)),
-            "That is without groups. A group has half of the kernels and half of the channels.",
-        ),
-        (_sizes(replace(_D, N=1)), "That is for a single image. The sum runs over all three."),
-        (
-            np.array([[_D.N * _D.OH * _D.OW, _D.OG, _D.CG * _D.KH * _D.KW]]),
-            "That is the forward pass, which has the windows for rows and sums over taps.",
-        ),
-        (
-            np.array([[_D.OG, _D.CG * _D.KH * _D.KW, _D.N * _D.H * _D.W]]),
-            "You counted cells of the images. There is a term for each window.",
-        ),
-    ],
-    explanation="3 kernels, 2·3·2 taps, 3·3·3 windows. The other group has a product of its own.",
-    solution="answer = [6 // 2, 4 // 2 * 3 * 2, 3 * 3 * 3]",
+@redrawn(
+    of=lambda dice: replace(
+        _D, N=dice.between(2, 5), C=2 * dice.between(2, 5), O=2 * dice.between(3, 6)
+    )
 )
+def _three(of: ConvGeometry = _D) -> Grid:
+    named = "Example D: three" if of == _D else f"{of.N}"
+    return Grid(
+        key="implicit-sizes",
+        chapter=_CHAPTER,
+        level=1,
+        title="Three sizes",
+        prompt=(
+            f"{named} images, {of.C} channels, {of.O} kernels of 3×2, two groups, an output of "
+            "3×3. The weight gradient of *one group* as a product of matrices: how many rows and "
+            "columns has it, and how many terms has each of its sums?"
+        ),
+        starter="answer = [..., ..., ...]  # rows, columns, terms",
+        hints=(
+            "Rows are kernels, columns are the taps of all channels that a kernel reads.",
+            "The sum runs over all windows of all images.",
+        ),
+        compute=lambda: _sizes(of),
+        compute_mistakes=lambda: [
+            (
+                _sizes(replace(of, groups=1)),
+                "That is without groups. A group has half of the kernels and half of the channels.",
+            ),
+            (
+                _sizes(replace(of, N=1)),
+                "That is for a single image. The sum runs over all of them.",
+            ),
+            (
+                np.array([[of.N * of.OH * of.OW, of.OG, of.CG * of.KH * of.KW]]),
+                "That is the forward pass, which has the windows for rows and sums over taps.",
+            ),
+            (
+                np.array([[of.OG, of.CG * of.KH * of.KW, of.N * of.H * of.W]]),
+                "You counted cells of the images. There is a term for each window.",
+            ),
+        ],
+        explanation=(
+            f"{of.OG} kernels, {of.CG}·3·2 taps, {of.N}·3·3 windows. The other group has a "
+            "product of its own."
+        ),
+        solution=f"answer = [{of.O} // 2, {of.C} // 2 * 3 * 2, {of.N} * 3 * 3]",
+    )
+
 
 # ---- where it lies ---------------------------------------------------------------------------
 
@@ -116,10 +143,10 @@ def _where(k: int = _K, r: int = _R) -> list[int]:
     return [int(n), *map(int, _C.source(p, q, i, j))]
 
 
-def _where_mistakes() -> list[tuple[np.ndarray, str]]:
-    n, h, v = _where()
-    (i, j), (p, q) = divmod(_R, _C.KW), divmod(_K % 6, _C.OW)
-    turned_q, turned_p = divmod(_K % 6, _C.OH)
+def _where_mistakes(k: int, r: int) -> list[tuple[np.ndarray, str]]:
+    n, h, v = _where(k, r)
+    (i, j), (p, q) = divmod(r, _C.KW), divmod(k % 6, _C.OW)
+    turned_q, turned_p = divmod(k % 6, _C.OH)
     return [
         (np.array([[n, p + i, q + j]]), "The windows stand 2 apart: h = 2·p + i."),
         (
@@ -130,37 +157,41 @@ def _where_mistakes() -> list[tuple[np.ndarray, str]]:
             np.array([[n, 2 * turned_p + i, 2 * turned_q + j]]),
             "q changes faster than p, and there are three windows in a row.",
         ),
-        (np.array([[0, h, v]]), "An image has six windows. Window 10 is one of the second."),
+        (np.array([[0, h, v]]), f"An image has six windows. Window {k} is one of the second."),
     ]
 
 
-_address = Grid(
-    key="implicit-address",
-    chapter=_CHAPTER,
-    level=2,
-    title="Where does it lie?",
-    prompt=(
-        "Example C: two images of 6×7, one channel, a 3×3 kernel, stride 2, an output of 2×3. A "
-        f"program wants the number in row k = {_K} and column r = {_R} of the matrix X, which "
-        "nobody has stored. Which number of `x` must it load? Give the image n, the row h and the "
-        "column v."
-    ),
-    starter="answer = [..., ..., ...]  # n, h, v",
-    hints=(
-        "An image has 2·3 windows. Which image is window 10 in, and which is it there?",
-        "Of the nine taps of the only channel it is number 7: row 2, column 1.",
-        "Then the index map: h = 2·p + i, v = 2·q + j.",
-    ),
-    compute=lambda: np.array([_where()], dtype=np.float64),
-    compute_mistakes=_where_mistakes,
-    explanation=(
-        "10 = 1·6 + 1·3 + 1, so n = 1, p = 1, q = 1. 7 = 2·3 + 1, so i = 2, j = 1. "
-        "And h = 2·1 + 2, v = 2·1 + 1."
-    ),
-    solution="n, p, q = np.unravel_index(10, (2, 2, 3))\n"
-    "i, j = divmod(7, 3)\n"
-    "answer = [n, 2 * p + i, 2 * q + j]",
-)
+@redrawn(lambda k, r: divmod(r, 3)[0] != r % 3, k=(6, 11), r=(0, 8))
+def _address(k: int = _K, r: int = _R) -> Grid:
+    (p, q), (i, j) = divmod(k % 6, 3), divmod(r, 3)
+    return Grid(
+        key="implicit-address",
+        chapter=_CHAPTER,
+        level=2,
+        title="Where does it lie?",
+        prompt=(
+            "Example C: two images of 6×7, one channel, a 3×3 kernel, stride 2, an output of "
+            f"2×3. A program wants the number in row k = {k} and column r = {r} of the matrix X, "
+            "which nobody has stored. Which number of `x` must it load? Give the image n, the "
+            "row h and the column v."
+        ),
+        starter="answer = [..., ..., ...]  # n, h, v",
+        hints=(
+            f"An image has 2·3 windows. Which image is window {k} in, and which is it there?",
+            f"Of the nine taps of the only channel it is number {r}. Which row, which column?",
+            "Then the index map: h = 2·p + i, v = 2·q + j.",
+        ),
+        compute=lambda: np.array([_where(k, r)], dtype=np.float64),
+        compute_mistakes=lambda: _where_mistakes(k, r),
+        explanation=(
+            f"{k} = 1·6 + {p}·3 + {q}, so n = 1, p = {p}, q = {q}. {r} = {i}·3 + {j}, so i = {i}, "
+            f"j = {j}. And h = 2·{p} + {i}, v = 2·{q} + {j}."
+        ),
+        solution=f"n, p, q = np.unravel_index({k}, (2, 2, 3))\n"
+        f"i, j = divmod({r}, 3)\n"
+        "answer = [n, 2 * p + i, 2 * q + j]",
+    )
+
 
 # ---- how many tiles --------------------------------------------------------------------------
 
@@ -168,7 +199,7 @@ _LAYER = ConvGeometry(N=8, C=128, H=28, W=28, O=256, KH=3, KW=3, padding=1)
 _SIDE = 128
 
 
-def _tiles(of: ConvGeometry = _LAYER, round_up: Callable[[float], int] = math.ceil) -> np.ndarray:
+def _tiles(of: ConvGeometry, round_up: Callable[[float], int] = math.ceil) -> np.ndarray:
     """[[forward, weight gradient]] in tiles of 128×128."""
     count, columns = of.N * of.OH * of.OW, of.CG * of.KH * of.KW
     kernels = round_up(of.O / _SIDE)
@@ -176,44 +207,52 @@ def _tiles(of: ConvGeometry = _LAYER, round_up: Callable[[float], int] = math.ce
     return np.array([found], dtype=np.float64)
 
 
-_count = Grid(
-    key="implicit-tiles",
-    chapter=_CHAPTER,
-    level=2,
-    title="How many programs?",
-    prompt=(
-        "A layer from 128 to 256 channels on eight images of 28×28, kernel 3×3, padding 1. One "
-        "program for each tile of 128×128. How many programs does the forward pass have, and how "
-        "many the weight gradient?"
-    ),
-    starter="answer = [..., ...]  # forward, weight gradient",
-    hints=(
-        "Forward: rows are windows, 8·28·28 of them; columns are kernels.",
-        "Weight gradient: rows are kernels, columns are 128·9 taps.",
-    ),
-    compute=_tiles,
-    compute_mistakes=lambda: [
-        (
-            _tiles(replace(_LAYER, N=1)),
-            "That is for one image. A tile may hold windows of several.",
-        ),
-        (
-            _tiles(replace(_LAYER, C=_LAYER.C // 9)),
-            "The columns of the weight gradient are channels *and* taps, 128·9.",
-        ),
-        (
-            _tiles(replace(_LAYER, O=_SIDE)),
-            "There are 256 kernels, which takes two tiles.",
-        ),
-        (_tiles()[:, ::-1], "The other way round: the forward pass has the more tiles."),
-    ],
-    explanation=(
-        "49·2 and 2·9. The sum of a tile has 128·9 terms forward, and 8·28·28 in the weight "
-        "gradient: as many products, in fewer and longer sums."
-    ),
-    solution="kernels = 256 // 128\n"
-    "answer = [8 * 28 * 28 // 128 * kernels, kernels * 128 * 9 // 128]",
+@redrawn(
+    of=lambda dice: replace(
+        _LAYER, N=8 * dice.between(1, 4), C=128 * dice.between(1, 3), O=128 * dice.between(2, 4)
+    )
 )
+def _count(of: ConvGeometry = _LAYER) -> Grid:
+    return Grid(
+        key="implicit-tiles",
+        chapter=_CHAPTER,
+        level=2,
+        title="How many programs?",
+        prompt=(
+            f"A layer from {of.C} to {of.O} channels on {of.N} images of 28×28, kernel 3×3, "
+            "padding 1. One program for each tile of 128×128. How many programs does the forward "
+            "pass have, and how many the weight gradient?"
+        ),
+        starter="answer = [..., ...]  # forward, weight gradient",
+        hints=(
+            f"Forward: rows are windows, {of.N}·28·28 of them; columns are kernels.",
+            f"Weight gradient: rows are kernels, columns are {of.C}·9 taps.",
+        ),
+        compute=lambda: _tiles(of),
+        compute_mistakes=lambda: [
+            (
+                _tiles(replace(of, N=1)),
+                "That is for one image. A tile may hold windows of several.",
+            ),
+            (
+                _tiles(replace(of, C=of.C // 9)),
+                f"The columns of the weight gradient are channels *and* taps, {of.C}·9.",
+            ),
+            (
+                _tiles(replace(of, O=_SIDE)),
+                f"There are {of.O} kernels, which takes {of.O // _SIDE} tiles.",
+            ),
+            (_tiles(of)[:, ::-1], "The other way round: the forward pass has the more tiles."),
+        ],
+        explanation=(
+            f"{of.N * 784 // 128}·{of.O // 128} and {of.O // 128}·{of.C * 9 // 128}. The sum of a "
+            f"tile has {of.C}·9 terms forward, and {of.N}·28·28 in the weight gradient: as many "
+            "products, in fewer and longer sums."
+        ),
+        solution=f"kernels = {of.O} // 128\n"
+        f"answer = [{of.N} * 28 * 28 // 128 * kernels, kernels * {of.C} * 9 // 128]",
+    )
+
 
 # ---- holes -----------------------------------------------------------------------------------
 

@@ -10,17 +10,19 @@ import numpy as np
 
 from .. import windows
 from ..checks import Draw, random_geometry, random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from ..transpose import conv_transpose2d
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
-from .words import mutant_says, numbers_of, turned, written_out
+from .redraw import like, redrawn
+from .words import called, given, mutant_says, numbers_of, turned, written_out
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "input_gradient"
+_B = example("B")
 
 
 def _grad_input(letter: str) -> np.ndarray:
@@ -40,20 +42,25 @@ def _mutated(name: str, letter: str) -> np.ndarray:
 
 # Not example A's own gradient, whose answer an earlier chapter prints.
 _PIXEL_G = np.array([[[[1.0, -1.0], [2.0, 3.0]]]])
+_OTHER = replace(
+    example("A"),
+    fill=lambda geometry: example("A").arrays()._replace(grad_output=_PIXEL_G.copy()),
+)
 
 
-def _one_pixel(name: str | None = None) -> float:
-    """What the pixel of example A gets from that gradient, or what a mutant gives it."""
+def _one_pixel(of: Example, name: str | None = None) -> float:
+    """What the pixel gets, or what a mutant gives it."""
     rule = windows.grad_input if name is None else MUTANTS[name]
-    return rule(_PIXEL_G, example("A").arrays().weight, example("A").geometry).item()
+    _, weight, _, g = of.arrays()
+    return rule(g, weight, of.geometry).item()
 
 
-def _one_pixel_mistakes() -> list[tuple[float, str]]:
-    weight, g = example("A").arrays().weight, _PIXEL_G[0, 0]
+def _one_pixel_mistakes(of: Example) -> list[tuple[float, str]]:
+    weight, g = of.arrays().weight, of.arrays().grad_output[0, 0]
     middle = weight[0, 0, 1:3, 1:3]
     return [
         (
-            _one_pixel("dgrad_no_flip"),
+            _one_pixel(of, "dgrad_no_flip"),
             "You laid grad_output on the middle of the kernel as it is. But as the window moves "
             "right, the pixel lies under a tap further left.",
         ),
@@ -73,95 +80,111 @@ def _one_pixel_mistakes() -> list[tuple[float, str]]:
     ]
 
 
-_pixel = Number(
-    key="input-one-pixel",
-    chapter=_CHAPTER,
-    level=1,
-    title="One pixel collects",
-    prompt=(
-        "Example A, but with another upstream gradient. The image is one pixel with a border of "
-        "two zeros on every side, so four windows cover it. Which number is "
-        "`grad_input[0, 0, 0, 0]`?\n\n"
-        + written_out(weight=example("A").arrays().weight[0, 0], grad_output=_PIXEL_G[0, 0])
-    ),
-    hints=(
-        "In the window of output cell (0, 0) the pixel lies under tap (2, 2). Under which in the "
-        "other three?",
-        "When the window goes one column to the right, the tap is one column further left.",
-        "Four products: `grad_output[p, q]` times `weight[2 − p, 2 − q]`.",
-    ),
-    compute=_one_pixel,
-    compute_mistakes=_one_pixel_mistakes,
-    explanation=(
-        "The four numbers of grad_output meet the middle of the kernel, turned by 180°. Nobody "
-        "turned it: the window moved."
-    ),
-    solution=(
-        "w, g = example('A').arrays().weight, np.array([[1, -1], [2, 3]])\n"
-        "answer = (g * w[0, 0, 1:3, 1:3][::-1, ::-1]).sum()"
-    ),
-)
+@redrawn(of=like("A"))
+def _pixel(of: Example = _OTHER) -> Number:
+    other = "another upstream gradient" if of is _OTHER else "numbers of your own"
+    return Number(
+        key="input-one-pixel",
+        chapter=_CHAPTER,
+        level=1,
+        title="One pixel collects",
+        prompt=(
+            f"Example A, but with {other}. The image is one pixel with a border of "
+            "two zeros on every side, so four windows cover it. Which number is "
+            "`grad_input[0, 0, 0, 0]`?\n\n" + numbers_of(of, "weight", "grad_output")
+        ),
+        hints=(
+            "In the window of output cell (0, 0) the pixel lies under tap (2, 2). Under which in "
+            "the other three?",
+            "When the window goes one column to the right, the tap is one column further left.",
+            "Four products: `grad_output[p, q]` times `weight[2 − p, 2 − q]`.",
+        ),
+        compute=lambda: _one_pixel(of),
+        compute_mistakes=lambda: _one_pixel_mistakes(of),
+        explanation=(
+            "The four numbers of grad_output meet the middle of the kernel, turned by 180°. Nobody "
+            "turned it: the window moved."
+        ),
+        solution=(
+            f"{given(of, 'weight', 'grad_output')}\n"
+            "answer = (grad_output[0, 0] * weight[0, 0, 1:3, 1:3][::-1, ::-1]).sum()"
+        ),
+    )
 
 
 # ---- one cell near the edge ----------------------------------------------------------------
 
-_H, _V = 1, 2
+
+def _cells(of: Example, name: str | None = None) -> np.ndarray:
+    """The input gradient of one channel, (H, W), or what a mutant makes of it."""
+    _, weight, _, g = of.arrays()
+    rule = windows.grad_input if name is None else MUTANTS[name]
+    return rule(g, weight, of.geometry)[0, 0]
 
 
-def _one_cell_mistakes() -> list[tuple[float, str]]:
-    _, weight, _, g = example("B").arrays()
-    cells = _grad_input("B")[0, 0]
-    first_row = sum(g[0, 0, 0, q] * weight[0, 0, _H, _V - q] for q in range(3))
+def _one_cell_mistakes(of: Example, h: int, v: int) -> list[tuple[float, str]]:
+    _, weight, _, g = of.arrays()
+    first = max(0, h - 2)  # the first row of windows that covers the cell
+    reading = (q for q in range(3) if 0 <= v - q < 3)
+    one_row = sum(g[0, 0, first, q] * weight[0, 0, h - first, v - q] for q in reading)
     return [
-        (_mutated("dgrad_no_flip", "B")[0, 0, _H, _V], mutant_says("dgrad_no_flip")),
+        (_cells(of, "dgrad_no_flip")[h, v], mutant_says("dgrad_no_flip")),
         (
-            cells[_V, _H],
-            f"That is cell ({_V}, {_H}): the row comes first, `h` counts down, `v` to the right.",
+            _cells(of)[v, h],
+            f"That is cell ({v}, {h}): the row comes first, `h` counts down, `v` to the right.",
         ),
         (
-            first_row,
-            "Those are the windows of the first row of grad_output. The next row of windows covers "
-            "the cell too.",
+            one_row,
+            "Those are the windows of one row of grad_output. Other rows of windows cover the cell "
+            "too.",
         ),
-        (_mutated("col2im_assign", "B")[0, 0, _H, _V], mutant_says("col2im_assign")),
-        (_mutated("avg_fold", "B")[0, 0, _H, _V], mutant_says("avg_fold")),
+        (_cells(of, "col2im_assign")[h, v], mutant_says("col2im_assign")),
+        (_cells(of, "avg_fold")[h, v], mutant_says("avg_fold")),
     ]
 
 
-_one_cell = Number(
-    key="input-one-cell",
-    chapter=_CHAPTER,
-    level=1,
-    title="A cell near the edge",
-    prompt=(
-        f"Example B: which number is `grad_input[0, 0, {_H}, {_V}]`? Not all windows cover this "
-        f"cell.\n\n{numbers_of('B', 'weight', 'grad_output')}"
-    ),
-    hints=(
-        f"Window (p, q) covers cell ({_H}, {_V}) with tap ({_H} − p, {_V} − q), if there is such a "
-        "tap.",
-        "The windows of the last row of grad_output begin below it. Six windows cover it.",
-        "Row 0 of grad_output meets the kernel's row 1, and row 1 meets row 0; both from right to "
-        "left.",
-    ),
-    compute=lambda: _grad_input("B")[0, 0, _H, _V],
-    compute_mistakes=_one_cell_mistakes,
-    explanation=(
-        "Two rows of grad_output meet two rows of the kernel, in the opposite order. The third row "
-        "of windows does not reach up here."
-    ),
-    solution=(
-        "_, w, _, g = example('B').arrays()\nanswer = (g[0, 0, 0:2] * w[0, 0, 1::-1, ::-1]).sum()"
-    ),
-)
+# Cell (1, 2) is asked for in the chapter before.
+@redrawn(lambda of, h, v: h != v, of=like("B"), h=(0, 4), v=(0, 4))
+def _one_cell(of: Example = _B, h: int = 2, v: int = 0) -> Number:
+    return Number(
+        key="input-one-cell",
+        chapter=_CHAPTER,
+        level=1,
+        title="A cell near the edge",
+        prompt=(
+            f"{called(of)}: which number is `grad_input[0, 0, {h}, {v}]`? Not all windows cover "
+            f"this cell.\n\n{numbers_of(of, 'weight', 'grad_output')}"
+        ),
+        hints=(
+            f"Window (p, q) covers cell ({h}, {v}) with tap ({h} − p, {v} − q), if there is such a "
+            "tap.",
+            "Taps have rows and columns 0 to 2, and so have the windows. Which p are left, and "
+            "which q?",
+            "Each of these windows sends its number of grad_output, times the weight of its tap.",
+        ),
+        compute=lambda: _cells(of)[h, v],
+        compute_mistakes=lambda: _one_cell_mistakes(of, h, v),
+        explanation=(
+            "Each window that covers the cell does so with another tap: as the window moves on, "
+            "the tap moves back. What they send is added up."
+        ),
+        solution=(
+            f"{given(of, 'weight', 'grad_output')}\n"
+            "answer = 0\n"
+            "for p, q in np.ndindex(3, 3):\n"
+            f"    i, j = {h} - p, {v} - q\n"
+            "    if 0 <= i < 3 and 0 <= j < 3:\n"
+            "        answer += grad_output[0, 0, p, q] * weight[0, 0, i, j]"
+        ),
+    )
 
 
 # ---- how many products meet in a cell ------------------------------------------------------
 
 
-def _how_many_mistakes() -> list[tuple[int, str]]:
+def _how_many_mistakes(h: int, v: int) -> list[tuple[int, str]]:
     g = example("C").geometry
-    right = _readers(g)
+    right = _readers(g, h, v)
     return [
         (
             g.N * right,
@@ -175,62 +198,69 @@ def _how_many_mistakes() -> list[tuple[int, str]]:
         (g.OH * g.OW, "Those are all windows of an image. Which of them cover this cell?"),
         (
             right // 2,
-            "You counted along one axis. Two windows cover its row and two its column.",
+            "Look at rows and columns alike: what covers the row and what covers the column "
+            "multiply.",
         ),
     ]
 
 
-def _readers(g: ConvGeometry) -> int:
-    """How many windows read cell (2, 4)."""
-    return int((g.rows == 2).sum() * (g.cols == 4).sum())
+def _readers(g: ConvGeometry, h: int, v: int) -> int:
+    """How many windows read cell (h, v)."""
+    return int((g.rows == h).sum() * (g.cols == v).sum())
 
 
-_how_many = Number(
-    key="input-how-many",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many products meet?",
-    prompt=(
-        "Example C: two images of 6×7 with one channel, a 3×3 kernel, stride 2, no padding. How "
-        "many products w·g add up to `grad_input[0, 0, 2, 4]`?"
-    ),
-    hints=(
-        "In which rows does a window begin? Which of those windows cover row 2?",
-        "The windows begin in rows 0 and 2, and both cover row 2. Now the columns.",
-    ),
-    compute=lambda: _readers(example("C").geometry),
-    compute_mistakes=_how_many_mistakes,
-    explanation=(
-        "Two windows cover its row and two its column, so four windows cover the cell, each with "
-        "another corner tap. Its neighbours in odd rows and columns get one product only."
-    ),
-    solution="g = example('C').geometry\nanswer = (g.rows == 2).sum() * (g.cols == 4).sum()",
-)
+@redrawn(h=(0, 5), v=(0, 6))
+def _how_many(h: int = 2, v: int = 4) -> Number:
+    rows, cols = example("C").geometry.rows, example("C").geometry.cols
+    down, across = int((rows == h).sum()), int((cols == v).sum())
+    return Number(
+        key="input-how-many",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many products meet?",
+        prompt=(
+            "Example C: two images of 6×7 with one channel, a 3×3 kernel, stride 2, no padding. "
+            f"How many products w·g add up to `grad_input[0, 0, {h}, {v}]`?"
+        ),
+        hints=(
+            f"In which rows does a window begin? Which of those windows cover row {h}?",
+            "The windows begin in rows 0 and 2, and each covers three. Now the columns.",
+        ),
+        compute=lambda: _readers(example("C").geometry, h, v),
+        compute_mistakes=lambda: _how_many_mistakes(h, v),
+        explanation=(
+            f"Of the windows, {down} along the rows and {across} along the columns cover it, so "
+            f"{down * across} cover the cell, each with another tap. Its neighbours get other "
+            "numbers of products: with stride 2 they alternate."
+        ),
+        solution=(
+            f"g = example('C').geometry\nanswer = (g.rows == {h}).sum() * (g.cols == {v}).sum()"
+        ),
+    )
 
 
 # ---- a row whose digits say which tap arrived ----------------------------------------------
 
 _ROW = ConvGeometry(C=1, H=1, W=8, O=1, KH=1, KW=3, stride=(1, 2))
 _TAPS = np.array([[[[1.0, 10.0, 100.0]]]])
-_SENT = np.array([[[[1.0, 2.0, 3.0]]]])
 
 
-def _row(name: str | None = None) -> np.ndarray:
+def _row(sent: np.ndarray, name: str | None = None) -> np.ndarray:
     """The gradient of the row of eight cells, or what a mutant makes of it."""
     rule = windows.grad_input if name is None else MUTANTS[name]
-    return rule(_SENT, _TAPS, _ROW)[0, 0]
+    return rule(sent, _TAPS, _ROW)[0, 0]
 
 
-def _row_mistakes() -> list[tuple[np.ndarray, str]]:
-    dense = conv_transpose2d(_SENT, _TAPS)[0, 0]
+def _row_mistakes(sent: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    dense = conv_transpose2d(sent, _TAPS)[0, 0]
     return [
         (
-            _row("dgrad_no_flip"),
+            _row(sent, "dgrad_no_flip"),
             "You laid the kernel down turned. Tap 0 reads the first cell of its window, so its "
             "product goes back to the first cell.",
         ),
         (
-            _row("col2im_assign"),
+            _row(sent, "col2im_assign"),
             "Where two windows meet, one product was overwritten by the other. They add up.",
         ),
         (
@@ -239,87 +269,96 @@ def _row_mistakes() -> list[tuple[np.ndarray, str]]:
             "their products go back to.",
         ),
         (
-            np.roll(_row(), 1),
+            np.roll(_row(sent), 1),
             "The cell that no window reads is at the other end: the first window begins at the "
             "first cell.",
         ),
-        (_row("dgrad_g_turned"), mutant_says("dgrad_g_turned")),
+        (_row(sent, "dgrad_g_turned"), mutant_says("dgrad_g_turned")),
     ]
 
 
-_stride_row = Grid(
-    key="input-stride-row",
-    chapter=_CHAPTER,
-    level=2,
-    title="Three kernels on eight cells",
-    prompt=(
-        "One row: x has 8 cells, the kernel 3 taps, the stride is 2, there is no padding, so "
-        "`grad_output` has 3 numbers. Fill in the 8 numbers of `grad_input`.\n\n"
-        + written_out(weight=_TAPS[0, 0], grad_output=_SENT[0, 0])
-    ),
-    starter="answer = [1, 10, ..., ..., ..., ..., ..., ...]",
-    hints=(
-        "Lay the kernel down three times, times 1, times 2, times 3, each two cells further right.",
-        "Two kernels meet in cells 2 and 4. What becomes of what meets?",
-        "The third kernel ends at cell 6. No window reads cell 7.",
-    ),
-    compute=_row,
-    compute_mistakes=_row_mistakes,
-    explanation=(
-        "The digits say which taps arrived: one in the odd cells, two in those where windows meet, "
-        "none in the last cell, which is the leftover."
-    ),
-    solution=(
-        "answer = np.zeros(8)\n"
-        "for q, g in enumerate([1, 2, 3]):\n"
-        "    answer[2 * q : 2 * q + 3] += g * np.array([1, 10, 100])\n"
-        "answer = answer[None]"
-    ),
-)
+@redrawn(lambda a, b, c: len({a, b, c}) == 3, a=(1, 9), b=(1, 9), c=(1, 9))
+def _stride_row(a: int = 1, b: int = 2, c: int = 3) -> Grid:
+    sent = np.array([[[[a, b, c]]]], dtype=np.float64)
+    return Grid(
+        key="input-stride-row",
+        chapter=_CHAPTER,
+        level=2,
+        title="Three kernels on eight cells",
+        prompt=(
+            "One row: x has 8 cells, the kernel 3 taps, the stride is 2, there is no padding, so "
+            "`grad_output` has 3 numbers. Fill in the 8 numbers of `grad_input`.\n\n"
+            + written_out(weight=_TAPS[0, 0], grad_output=sent[0, 0])
+        ),
+        starter=f"answer = [{a}, {10 * a}, ..., ..., ..., ..., ..., ...]",
+        hints=(
+            f"Lay the kernel down three times, times {a}, times {b}, times {c}, each two cells "
+            "further right.",
+            "Two kernels meet in cells 2 and 4. What becomes of what meets?",
+            "The third kernel ends at cell 6. No window reads cell 7.",
+        ),
+        compute=lambda: _row(sent),
+        compute_mistakes=lambda: _row_mistakes(sent),
+        explanation=(
+            "The digits say which taps arrived: one in the odd cells, two in those where windows "
+            "meet, none in the last cell, which is the leftover."
+        ),
+        solution=(
+            "answer = np.zeros(8)\n"
+            f"for q, g in enumerate([{a}, {b}, {c}]):\n"
+            "    answer[2 * q : 2 * q + 3] += g * np.array([1, 10, 100])\n"
+            "answer = answer[None]"
+        ),
+    )
 
 
 # ---- output_padding ------------------------------------------------------------------------
 
-_WIDE = ConvGeometry(C=1, H=1, W=11, O=1, KH=1, KW=4, stride=(1, 4))
 
-_output_padding = Number(
-    key="input-output-padding",
-    chapter=_CHAPTER,
-    level=2,
-    title="What the windows left over",
-    prompt=(
-        "A row of 11 cells, a kernel of 4 taps, stride 4, no padding. Which `output_padding` does "
-        "`conv_transpose2d` need along the row to give the input gradient its 11 cells?"
-    ),
-    hints=(
-        "Where does the second window end? Is there room for another one?",
-        "Two windows, 4 apart and 4 wide, cover cells 0 to 7.",
-    ),
-    compute=lambda: _WIDE.leftover[1],
-    compute_mistakes=lambda: [
-        (
-            0,
-            "Then the result ends with the last window, and the cells behind it are missing.",
+@redrawn(cells=[9, 10, 11, 13, 14, 15, 17, 18, 19])
+def _output_padding(cells: int = 11) -> Number:
+    of = ConvGeometry(C=1, H=1, W=cells, O=1, KH=1, KW=4, stride=(1, 4))
+    return Number(
+        key="input-output-padding",
+        chapter=_CHAPTER,
+        level=2,
+        title="What the windows left over",
+        prompt=(
+            f"A row of {cells} cells, a kernel of 4 taps, stride 4, no padding. Which "
+            "`output_padding` does "
+            f"`conv_transpose2d` need along the row to give the input gradient its {cells} cells?"
         ),
-        (
-            1,
-            "That is enough for stride 2. Here the windows leave more cells unread.",
+        hints=(
+            f"Where does window {of.OW - 1}, the last one, end? Is there room for another one?",
+            f"{of.OW} windows, 4 apart and 4 wide, cover cells 0 to {4 * of.OW - 1}.",
         ),
-        (
-            _WIDE.stride[1],
-            "As much as a whole stride cannot be left over: another window would have stood there.",
+        compute=lambda: of.leftover[1],
+        compute_mistakes=lambda: [
+            (
+                0,
+                "Then the result ends with the last window, and the cells behind it are missing.",
+            ),
+            (
+                1,
+                "Along a row with stride 2 it is never more than that. Here the stride is 4.",
+            ),
+            (
+                of.stride[1],
+                "As much as a whole stride cannot be left over: another window would have stood "
+                "there.",
+            ),
+            (
+                of.W - of.KW,
+                "That is what is left behind the first window. There are more.",
+            ),
+        ],
+        explanation=(
+            f"({cells} − 4) mod 4 = {of.leftover[1]}: the windows read cells 0 to "
+            f"{4 * of.OW - 1}, and "
+            "what stands behind them gets the gradient 0."
         ),
-        (
-            _WIDE.W - _WIDE.KW,
-            "That is what is left behind the first window. There is a second one.",
-        ),
-    ],
-    explanation=(
-        "(11 − 4) mod 4 = 3: the two windows read cells 0 to 7, and cells 8, 9 and 10 get the "
-        "gradient 0."
-    ),
-    solution="answer = (11 - 4) % 4",
-)
+        solution=f"answer = ({cells} - 4) % 4",
+    )
 
 
 # ---- which call ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..geometry import ConvGeometry
 from ..shards import deal, image_shards, numbers_sent, part_of, row_shards
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -22,97 +23,122 @@ _CHAPTER = "many_devices"
 
 # ---- how much a ring sends -----------------------------------------------------------------
 
-_SIZE, _DEVICES = 6000, 5
 
-_ring_sent = Number(
-    key="devices-ring-sent",
-    chapter=_CHAPTER,
-    level=1,
-    title="What one device sends",
-    prompt=(
-        "A layer has 6000 weights. Five devices add up their gradients in a ring. How many numbers "
-        "does each of them send?"
-    ),
-    hints=(
-        "A chunk is a fifth of the array. In each step a device sends one chunk.",
-        "Four steps until every chunk is complete, and four until every device has all of them.",
-    ),
-    compute=lambda: float(numbers_sent(_SIZE, _DEVICES)[0]),
-    compute_mistakes=lambda: [
-        (
-            _SIZE * (_DEVICES - 1) / _DEVICES,
-            "That is the first round, the reduce-scatter. The complete chunks go round as well.",
-        ),
-        (
-            2 * _SIZE,
-            "Nearly. In the last step of each round one chunk need not be sent any more.",
-        ),
-        (_SIZE, "That is the array once. A ring sends more than that, and less than twice that."),
-        (
-            _SIZE * (_DEVICES - 1),
-            "So much would be sent by a device that hands its whole array to each of the others.",
-        ),
-        (_SIZE / _DEVICES, "That is one chunk, which is sent in one step."),
-        (
-            2.0 * _SIZE * (_DEVICES - 1),
-            "That is what all five together send. Asked for is one of them.",
-        ),
-    ],
-    explanation="Eight steps of 1200 numbers: 2·(5 − 1)/5 of 6000.",
-    solution="answer = 2 * (5 - 1) * 6000 / 5",
+@redrawn(
+    lambda size, devices: size % devices == 0,
+    size=[1200, 2400, 3600, 4800, 7200, 9600],
+    devices=[3, 4, 5, 6, 8],
 )
+def _ring_sent(size: int = 6000, devices: int = 5) -> Number:
+    return Number(
+        key="devices-ring-sent",
+        chapter=_CHAPTER,
+        level=1,
+        title="What one device sends",
+        prompt=(
+            f"A layer has {size} weights. {devices} devices add up their gradients in a ring. How "
+            "many numbers does each of them send?"
+        ),
+        hints=(
+            f"The array is cut into {devices} chunks. In each step a device sends one chunk.",
+            f"{devices - 1} steps until every chunk is complete, and as many until every device "
+            "has all of them.",
+        ),
+        compute=lambda: float(numbers_sent(size, devices)[0]),
+        compute_mistakes=lambda: [
+            (
+                size * (devices - 1) / devices,
+                "That is the first round, the reduce-scatter. The complete chunks go round as "
+                "well.",
+            ),
+            (
+                2 * size,
+                "Nearly. In the last step of each round one chunk need not be sent any more.",
+            ),
+            (
+                size,
+                "That is the array once. A ring sends more than that, and less than twice that.",
+            ),
+            (
+                size * (devices - 1),
+                "So much would be sent by a device that hands its whole array to each of the "
+                "others.",
+            ),
+            (size / devices, "That is one chunk, which is sent in one step."),
+            (
+                2.0 * size * (devices - 1),
+                "That is what all of them together send. Asked for is one of them.",
+            ),
+        ],
+        explanation=(
+            f"{2 * (devices - 1)} steps of {size // devices} numbers: 2·({devices} − 1)/{devices} "
+            f"of {size}."
+        ),
+        solution=f"answer = 2 * ({devices} - 1) * {size} / {devices}",
+    )
 
 
 # ---- a mean of means -----------------------------------------------------------------------
 
-_SLOPES, _SPLIT = (2.0, 4.0, 9.0, 5.0, 15.0), (3, 2)
+_SLOPES, _SPLIT = (2, 4, 9, 5, 15), (3, 2)
 
 
-def _means() -> list[float]:
-    return [float(np.mean(_SLOPES[each.start : each.stop])) for each in deal(5, _SPLIT)]
+def _means(slopes: tuple[int, ...]) -> list[float]:
+    return [float(np.mean(slopes[each.start : each.stop])) for each in deal(5, _SPLIT)]
 
 
-_mean_of_means = Number(
-    key="devices-mean-of-means",
-    chapter=_CHAPTER,
-    level=2,
-    title="Five images on two devices",
-    prompt=(
-        "For one tap, the shares of five images are 2, 4, 9 and 5, 15. The first three are on one "
-        "device, the other two on another. Each takes the *mean* over its own images as its loss, "
-        "and `DistributedDataParallel` averages the two gradients. What does the tap hold?"
-    ),
-    hints=(
-        "What is the gradient on the first device? Its three shares, added up and divided by 3.",
-        "Then the average of two numbers, whatever they were made of.",
-    ),
-    compute=lambda: float(np.mean(_means())),
-    compute_mistakes=lambda: [
-        (
-            float(np.mean(_SLOPES)),
-            "That is the mean over all five images, as one device finds it. The two devices have "
-            "unequal parts.",
-        ),
-        (sum(_means()), "The two means are not added here; they are averaged."),
-        (
-            float(np.sum(_SLOPES)),
-            "That is the sum of all shares. The loss is a mean, so somebody divides.",
-        ),
-        (
-            float(np.sum(_SLOPES)) / 2,
-            "You divided by the number of devices, and each device divides by its images as well.",
-        ),
-        (
-            float(np.sum(_SLOPES)) / 10,
-            "Each device divides by its own images, three or two, and not by five.",
-        ),
-    ],
-    explanation=(
-        "The means are 5 and 10, their average is 7.5. The mean over all images is 7. With the "
-        "factors 3/5 and 2/5 the same two means give 3 + 4 = 7."
-    ),
-    solution="answer = ((2 + 4 + 9) / 3 + (5 + 15) / 2) / 2",
+@redrawn(
+    lambda slopes: sum(slopes[:3]) % 3 == sum(slopes[3:]) % 2 == 0,
+    slopes=lambda dice: tuple(dice.between(1, 20) for _ in range(5)),
 )
+def _mean_of_means(slopes: tuple[int, ...] = _SLOPES) -> Number:
+    a, b, c, d, e = slopes
+    first, second = _means(slopes)
+    return Number(
+        key="devices-mean-of-means",
+        chapter=_CHAPTER,
+        level=2,
+        title="Five images on two devices",
+        prompt=(
+            f"For one tap, the shares of five images are {a}, {b}, {c} and {d}, {e}. The first "
+            "three are on one device, the other two on another. Each takes the *mean* over its "
+            "own images as its loss, and `DistributedDataParallel` averages the two gradients. "
+            "What does the tap hold?"
+        ),
+        hints=(
+            "What is the gradient on the first device? Its three shares, added up and divided by "
+            "3.",
+            "Then the average of two numbers, whatever they were made of.",
+        ),
+        compute=lambda: float(np.mean(_means(slopes))),
+        compute_mistakes=lambda: [
+            (
+                float(np.mean(slopes)),
+                "That is the mean over all five images, as one device finds it. The two devices "
+                "have unequal parts.",
+            ),
+            (sum(_means(slopes)), "The two means are not added here; they are averaged."),
+            (
+                float(np.sum(slopes)),
+                "That is the sum of all shares. The loss is a mean, so somebody divides.",
+            ),
+            (
+                float(np.sum(slopes)) / 2,
+                "You divided by the number of devices, and each device divides by its images as "
+                "well.",
+            ),
+            (
+                float(np.sum(slopes)) / 10,
+                "Each device divides by its own images, three or two, and not by five.",
+            ),
+        ],
+        explanation=(
+            f"The means are {first:g} and {second:g}, their average is {(first + second) / 2:g}. "
+            f"The mean over all images is {(3 * first + 2 * second) / 5:g}. With the factors 3/5 "
+            "and 2/5 the same two means give that."
+        ),
+        solution=f"answer = (({a} + {b} + {c}) / 3 + ({d} + {e}) / 2) / 2",
+    )
 
 
 # ---- which rows are borrowed ---------------------------------------------------------------
@@ -120,56 +146,64 @@ _mean_of_means = Number(
 _TALL = ConvGeometry(C=1, H=16, W=16, O=1, KH=5, KW=5, padding=2)
 
 
-def _halo_rows() -> np.ndarray:
-    upper, lower = row_shards(_TALL, 2, owned=2)
+def _halo_rows(of: ConvGeometry) -> np.ndarray:
+    upper, lower = row_shards(of, 2, owned=2)
     return np.array([[len(upper.halo), len(lower.halo)]], dtype=float)
 
 
-_halo = Grid(
-    key="devices-halo-rows",
-    chapter=_CHAPTER,
-    level=1,
-    title="Borrowed on both sides",
-    prompt=(
-        "An image of 16 rows, kernel 5×5, padding 2, stride 1: 16 output rows. Two devices own and "
-        "make eight rows each. How many rows does the upper device borrow, and how many the lower?"
-    ),
-    starter="answer = [..., ...]",
-    hints=(
-        "The upper device makes the output rows 0 to 7. Which is the last row that it reads?",
-        "Row 7 of the output reads the rows 7 − 2 to 7 + 2. It owns up to row 7.",
-    ),
-    compute=_halo_rows,
-    compute_mistakes=lambda: [
-        (
-            np.array([[4.0, 4.0]]),
-            "Four rows are read by both devices. Each of these rows is owned by one of them, who "
-            "need not borrow it.",
+@redrawn(K=[7, 9])
+def _halo(K: int = 5) -> Grid:
+    of, reach = replace(_TALL, KH=K, KW=K, padding=((K // 2, K // 2),) * 2), K // 2
+    return Grid(
+        key="devices-halo-rows",
+        chapter=_CHAPTER,
+        level=1,
+        title="Borrowed on both sides",
+        prompt=(
+            f"An image of 16 rows, kernel {K}×{K}, padding {reach}, stride 1: 16 output rows. Two "
+            "devices own and "
+            "make eight rows each. How many rows does the upper device borrow, and how many the "
+            "lower?"
         ),
-        (
-            np.array([[4.0, 0.0]]),
-            "So it would be if the lower device owned all rows that both read. It owns from row 8 "
-            "on.",
+        starter="answer = [..., ...]",
+        hints=(
+            "The upper device makes the output rows 0 to 7. Which is the last row that it reads?",
+            f"Row 7 of the output reads the rows 7 − {reach} to 7 + {reach}. It owns up to row 7.",
         ),
-        (
-            np.array([[0.0, 0.0]]),
-            "The padding gives zeros at the outer edges of the image. At the cut there are rows.",
+        compute=lambda: _halo_rows(of),
+        compute_mistakes=lambda: [
+            (
+                np.array([[2.0 * reach, 2.0 * reach]]),
+                f"{2 * reach} rows are read by both devices. Each of these rows is owned by one "
+                "of them, who need not borrow it.",
+            ),
+            (
+                np.array([[2.0 * reach, 0.0]]),
+                "So it would be if the lower device owned all rows that both read. It owns from "
+                "row 8 on.",
+            ),
+            (
+                np.array([[0.0, 0.0]]),
+                "The padding gives zeros at the outer edges of the image. At the cut there are "
+                "rows.",
+            ),
+            (
+                np.array([[1.0, 1.0]]),
+                f"That is the halo of a 3×3 kernel. This one reaches {reach} rows beyond its "
+                "middle.",
+            ),
+            (
+                np.array([[float(K), float(K)]]),
+                "That is all rows of a window. Most of them the device owns itself.",
+            ),
+        ],
+        explanation=(
+            f"Span {K} less stride 1: {2 * reach} rows, {8 - reach} to {7 + reach}, are read by "
+            f"both. The upper device owns those up to 7 and borrows {reach} below; the lower one "
+            f"owns those and borrows {reach} above."
         ),
-        (
-            np.array([[1.0, 1.0]]),
-            "That is the halo of a 3×3 kernel. This one reaches two rows beyond its middle.",
-        ),
-        (
-            np.array([[5.0, 5.0]]),
-            "That is all rows of a window. Most of them the device owns itself.",
-        ),
-    ],
-    explanation=(
-        "Span 5 less stride 1: four rows, 6 to 9, are read by both. The upper device owns 6 and 7 "
-        "and borrows 8 and 9; the lower one owns 8 and 9 and borrows 6 and 7."
-    ),
-    solution="answer = [2, 2]",
-)
+        solution=f"answer = [{reach}, {reach}]",
+    )
 
 
 # ---- which layer needs no halo -------------------------------------------------------------

@@ -18,10 +18,12 @@ from ..geometry import ConvGeometry
 from ..im2col import column_numbers
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "memory_and_speed"
+_B = example("B").geometry
 
 # ---- how many times the image ----------------------------------------------------------------
 
@@ -29,89 +31,107 @@ _CHAPTER = "memory_and_speed"
 _STEM = ConvGeometry(C=3, H=224, W=224, O=64, KH=7, KW=7, stride=2, padding=3)
 
 
-def _factor(**changed: Any) -> float:
-    geometry = replace(_STEM, **changed)
+def _factor(K: int, **changed: Any) -> float:
+    geometry = replace(_STEM, KH=K, KW=K, padding=((K // 2, K // 2),) * 2, **changed)
     return column_numbers(geometry) / math.prod(geometry.x_shape)
 
 
-_times = Number(
-    key="memory-factor",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many times the image?",
-    prompt=(
-        "The first layer of many networks: a 7×7 kernel with stride 2 and padding 3 on images of "
-        "224×224. How many times as many numbers as the image do its columns hold?"
-    ),
-    hints=(
-        "How many windows are there along each axis?",
-        "Every window holds 49 numbers of each channel. Compare with the cells of the image.",
-    ),
-    compute=_factor,
-    compute_mistakes=lambda: [
-        (_factor(stride=(1, 1)), "That is for stride 1. With stride 2 there are fewer windows."),
-        (
-            _factor(stride=(2, 1)),
-            "You took the stride along one axis only. It halves the windows along both.",
+@redrawn(K=[3, 5, 9, 11])
+def _times(K: int = 7) -> Number:
+    named = "The first layer of many networks: a" if K == _STEM.KH else "A"
+    return Number(
+        key="memory-factor",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many times the image?",
+        prompt=(
+            f"{named} {K}×{K} kernel with stride 2 and padding {K // 2} on images of "
+            "224×224. How many times as many numbers as the image do its columns hold?"
         ),
-        (
-            math.sqrt(_factor()),
-            "That is along one axis. Rows and columns both multiply.",
+        hints=(
+            "How many windows are there along each axis?",
+            f"Every window holds {K * K} numbers of each channel. Compare with the cells of the "
+            "image.",
         ),
-        (
-            1 / 4,
-            "That is how many windows there are for each cell. Every window holds all its taps.",
+        compute=lambda: _factor(K),
+        compute_mistakes=lambda: [
+            (
+                _factor(K, stride=(1, 1)),
+                "That is for stride 1. With stride 2 there are fewer windows.",
+            ),
+            (
+                _factor(K, stride=(2, 1)),
+                "You took the stride along one axis only. It halves the windows along both.",
+            ),
+            (
+                math.sqrt(_factor(K)),
+                "That is along one axis. Rows and columns both multiply.",
+            ),
+            (
+                1 / 4,
+                "That is how many windows there are for each cell. Every window holds all its "
+                "taps.",
+            ),
+        ],
+        explanation=(
+            f"There are 112·112 windows, a quarter of the number of cells, and each holds {K * K} "
+            f"numbers of a channel: $KH\\cdot KW/(s_h\\cdot s_w)={K * K}/4$."
         ),
-    ],
-    explanation=(
-        "There are 112·112 windows, a quarter of the number of cells, and each holds 49 numbers "
-        "of a channel: $KH\\cdot KW/(s_h\\cdot s_w)=49/4$."
-    ),
-    solution="answer = 7 * 7 / 2**2",
-)
+        solution=f"answer = {K} * {K} / 2**2",
+    )
+
 
 # ---- operations ------------------------------------------------------------------------------
 
-_operations = Number(
-    key="memory-operations",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many operations?",
-    prompt=(
-        "Example B: 5×5 image, 3×3 kernel, 3×3 output, one channel. How many multiplications and "
-        "additions does the forward pass take? Count one addition for each multiplication."
-    ),
-    hints=("How many products make one output cell?", "And how many output cells are there?"),
-    compute=lambda: operations(example("B").geometry),
-    compute_mistakes=lambda: [
-        (operations(example("B").geometry) / 2, "Those are the products. Each is also added."),
-        (2 * 9, "That is for one cell of the output."),
-        (2 * 9 * 25, "Not every cell of the image begins a window. Count the cells of the output."),
-    ],
-    explanation=(
-        "Nine products for each of nine cells, and two operations for each. The weight gradient "
-        "and the input gradient take as many."
-    ),
-    solution="answer = 2 * 9 * 9",
-)
+
+@redrawn(H=(4, 9), K=(2, 4))
+def _operations(H: int = 5, K: int = 3) -> Number:
+    of = replace(_B, H=H, W=H, KH=K, KW=K)
+    named = "Example B: " if of == _B else ""
+    return Number(
+        key="memory-operations",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many operations?",
+        prompt=(
+            f"{named}{H}×{H} image, {K}×{K} kernel, {of.OH}×{of.OW} output, one channel. How many "
+            "multiplications and "
+            "additions does the forward pass take? Count one addition for each multiplication."
+        ),
+        hints=("How many products make one output cell?", "And how many output cells are there?"),
+        compute=lambda: operations(of),
+        compute_mistakes=lambda: [
+            (operations(of) / 2, "Those are the products. Each is also added."),
+            (2 * K * K, "That is for one cell of the output."),
+            (
+                2 * K * K * H * H,
+                "Not every cell of the image begins a window. Count the cells of the output.",
+            ),
+        ],
+        explanation=(
+            f"{K * K} products for each of {of.OH * of.OW} cells, and two operations for each. "
+            "The weight gradient "
+            "and the input gradient take as many."
+        ),
+        solution=f"answer = 2 * {K * K} * {of.OH * of.OW}",
+    )
+
 
 # ---- bytes -----------------------------------------------------------------------------------
 
 
-def _bytes(itemsize: int = 4) -> np.ndarray:
-    """[[at least, with columns]] for example B."""
-    g = example("B").geometry
+def _bytes(g: ConvGeometry, itemsize: int = 4) -> np.ndarray:
+    """[[at least, with columns]]."""
     return np.array([[traffic(g, itemsize), traffic(g, itemsize, columns=True)]], dtype=np.float64)
 
 
-def _bytes_mistakes() -> list[tuple[np.ndarray, str]]:
-    g = example("B").geometry
-    least, _ = _bytes()[0]
+def _bytes_mistakes(g: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    least, _ = _bytes(g)[0]
     once = least + 4 * column_numbers(g)
     x, w = (4 * math.prod(shape) for shape in (g.x_shape, g.weight_shape))
     return [
-        (_bytes(1), "You counted numbers. In float32 each takes four bytes."),
-        (_bytes(8), "That would be float64. In float32 a number takes four bytes."),
+        (_bytes(g, 1), "You counted numbers. In float32 each takes four bytes."),
+        (_bytes(g, 8), "That would be float64. In float32 a number takes four bytes."),
         (np.array([[least, once]]), "The columns are written to memory and read again: twice."),
         (
             np.array([[x + w, x + w + 8 * column_numbers(g)]]),
@@ -120,30 +140,40 @@ def _bytes_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_moved = Grid(
-    key="memory-bytes",
-    chapter=_CHAPTER,
-    level=2,
-    title="How many bytes?",
-    prompt=(
-        "Example B in float32, forward pass: image 5×5, kernel 3×3, output 3×3. How many bytes "
-        "must move between memory and processor at least? And how many if the 9×9 columns are "
-        "written to memory first and read again?"
-    ),
-    starter="answer = [..., ...]  # at least, with columns",
-    hints=(
-        "At least: every number of image and kernel read once, every number of the output "
-        "written once.",
-        "The columns hold 81 numbers, and each makes the way twice.",
-    ),
-    compute=_bytes,
-    compute_mistakes=_bytes_mistakes,
-    explanation=(
-        "(25 + 9 + 9) numbers of four bytes; with the columns 162 more. The operations are the "
-        "same, so each byte has far fewer of them."
-    ),
-    solution="answer = [4 * (25 + 9 + 9), 4 * (25 + 9 + 9 + 2 * 81)]",
-)
+@redrawn(H=(4, 9), K=(2, 4))
+def _moved(H: int = 5, K: int = 3) -> Grid:
+    of = replace(_B, H=H, W=H, KH=K, KW=K)
+    named = "Example B in float32, f" if of == _B else "Float32, f"
+    taps, cells = K * K, of.OH * of.OW
+    return Grid(
+        key="memory-bytes",
+        chapter=_CHAPTER,
+        level=2,
+        title="How many bytes?",
+        prompt=(
+            f"{named}orward pass: image {H}×{H}, kernel {K}×{K}, output {of.OH}×{of.OW}. How many "
+            "bytes must move between memory and processor at least? And how many if the "
+            f"{taps}×{cells} columns are written to memory first and read again?"
+        ),
+        starter="answer = [..., ...]  # at least, with columns",
+        hints=(
+            "At least: every number of image and kernel read once, every number of the output "
+            "written once.",
+            f"The columns hold {taps * cells} numbers, and each makes the way twice.",
+        ),
+        compute=lambda: _bytes(of),
+        compute_mistakes=lambda: _bytes_mistakes(of),
+        explanation=(
+            f"({H * H} + {taps} + {cells}) numbers of four bytes; with the columns "
+            f"{2 * taps * cells} more. The operations are the "
+            "same, so each byte has far fewer of them."
+        ),
+        solution=(
+            f"least = {H * H} + {taps} + {cells}\n"
+            f"answer = [4 * least, 4 * (least + 2 * {taps * cells})]"
+        ),
+    )
+
 
 # ---- which layer waits -----------------------------------------------------------------------
 
@@ -198,14 +228,14 @@ _which_waits = Choice(
 _BLOCK, _CUT = 2_000_000, _layer(64, 64, 3, padding=1)
 
 
-def _cut() -> np.ndarray:
+def _cut(block: int) -> np.ndarray:
     """[[rows of windows in a block, blocks for one image]]."""
-    rows = _BLOCK // (4 * _CUT.C * _CUT.KH * _CUT.KW * _CUT.OW)
+    rows = block // (4 * _CUT.C * _CUT.KH * _CUT.KW * _CUT.OW)
     return np.array([[rows, math.ceil(_CUT.OH / rows)]], dtype=np.float64)
 
 
-def _cut_mistakes() -> list[tuple[np.ndarray, str]]:
-    rows, count = _cut()[0]
+def _cut_mistakes(block: int) -> list[tuple[np.ndarray, str]]:
+    rows, count = _cut(block)[0]
     of_window = 4 * _CUT.C * _CUT.KH * _CUT.KW
     return [
         (
@@ -213,7 +243,7 @@ def _cut_mistakes() -> list[tuple[np.ndarray, str]]:
             "The last block is smaller, but it is a block: round up.",
         ),
         (
-            np.array([[_BLOCK // of_window, count]]),
+            np.array([[block // of_window, count]]),
             "That is how many windows fit. A row of windows has 56 of them.",
         ),
         (
@@ -221,35 +251,41 @@ def _cut_mistakes() -> list[tuple[np.ndarray, str]]:
             "With one row more the block would be larger than it may be.",
         ),
         (
-            np.array([[_BLOCK // (4 * 9 * _CUT.OW), 1]]),
+            np.array([[block // (4 * 9 * _CUT.OW), 1]]),
             "You counted one channel. The columns hold the taps of all 64.",
         ),
     ]
 
 
-_how_large = Grid(
-    key="memory-block-rows",
-    chapter=_CHAPTER,
-    level=2,
-    title="How large is a block?",
-    prompt=(
-        "64 channels, a 3×3 kernel, 56×56 windows for an image, float32. A block of columns may "
-        "take 2,000,000 bytes. How many whole rows of windows fit in, and into how many blocks "
-        "is an image cut?"
-    ),
-    starter="answer = [..., ...]  # rows in a block, blocks for an image",
-    hints=(
-        "One window is a column of 64·9 numbers of four bytes.",
-        "A row of windows has 56 columns. How often does that fit?",
-    ),
-    compute=_cut,
-    compute_mistakes=_cut_mistakes,
-    explanation=(
-        "A row of windows takes 4·64·9·56 = 129,024 bytes, so 15 rows fit, and 56 rows need four "
-        "blocks. The package then makes them equally large, 14 rows each."
-    ),
-    solution="rows = 2_000_000 // (4 * 64 * 9 * 56)\nanswer = [rows, -(-56 // rows)]",
+@redrawn(
+    lambda block: _cut(block)[0, 1] > 2, block=[600_000, 1_000_000, 1_500_000, 2_500_000, 3_000_000]
 )
+def _how_large(block: int = _BLOCK) -> Grid:
+    rows, count = (int(number) for number in _cut(block)[0])
+    return Grid(
+        key="memory-block-rows",
+        chapter=_CHAPTER,
+        level=2,
+        title="How large is a block?",
+        prompt=(
+            "64 channels, a 3×3 kernel, 56×56 windows for an image, float32. A block of columns "
+            f"may take {block:,} bytes. How many whole rows of windows fit in, and into how many "
+            "blocks is an image cut?"
+        ),
+        starter="answer = [..., ...]  # rows in a block, blocks for an image",
+        hints=(
+            "One window is a column of 64·9 numbers of four bytes.",
+            "A row of windows has 56 columns. How often does that fit?",
+        ),
+        compute=lambda: _cut(block),
+        compute_mistakes=lambda: _cut_mistakes(block),
+        explanation=(
+            f"A row of windows takes 4·64·9·56 = 129,024 bytes, so {rows} rows fit, and 56 rows "
+            f"need {count} blocks. The package then makes them about equally large."
+        ),
+        solution=f"rows = {block} // (4 * 64 * 9 * 56)\nanswer = [rows, -(-56 // rows)]",
+    )
+
 
 # ---- what raises the intensity ---------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ..museum import exhibit, noticed_by
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import redrawn
 from .words import written_out
 
 __all__ = ["EXERCISES"]
@@ -109,6 +111,7 @@ _counting = Number(
         "the even one, 2048 again."
     ),
     solution="answer = 2**11",
+    same_for_all="Half precision counts to one number, whoever asks.",
 )
 
 
@@ -117,94 +120,102 @@ _counting = Number(
 _SHORT = ConvGeometry(C=1, H=12, W=13, O=1, KH=3, KW=4, stride=(2, 5))
 
 
-def _short_size() -> np.ndarray:
-    g, w = np.ones(_SHORT.output_shape), np.ones(_SHORT.weight_shape)
-    return np.array([MUTANTS["dgrad_no_leftover"](g, w, _SHORT).shape[2:]], dtype=float)
+def _short_size(of: ConvGeometry) -> np.ndarray:
+    g, w = np.ones(of.output_shape), np.ones(of.weight_shape)
+    return np.array([MUTANTS["dgrad_no_leftover"](g, w, of).shape[2:]], dtype=float)
 
 
-_short = Grid(
-    key="museum-short",
-    chapter=_CHAPTER,
-    level=1,
-    title="How short is it?",
-    prompt=(
-        "An image of 12×13, a kernel of 3×4, stride 2 down and 5 across, no padding. The input "
-        "gradient is made by a transposed convolution without `output_padding`. How many rows and "
-        "columns does it have?"
-    ),
-    starter="answer = [..., ...]",
-    hints=(
-        "The result reaches as far as the last window does.",
-        "The last window begins at row 2·4. In which row does it end? Do the same for the columns.",
-    ),
-    compute=_short_size,
-    compute_mistakes=lambda: [
-        (
-            np.array([[_SHORT.H, _SHORT.W]]),
-            "That is the image. The last windows do not reach its end.",
-        ),
-        (
-            np.array([[_SHORT.H - 1, _SHORT.W - 1]]),
-            "The rows are right. A leftover can be more than one: up to the stride less one.",
-        ),
-        (
-            np.array([[_SHORT.OH, _SHORT.OW]]),
-            "That is the output of the forward pass, where the way back begins.",
-        ),
-        (
-            np.array([[_SHORT.leftover[0], _SHORT.leftover[1]]]),
-            "That is what is missing. Asked for is what is there.",
-        ),
-    ],
-    explanation=(
-        "Windows begin at rows 0, 2, 4, 6, 8 and columns 0 and 5. The last ones end with row 10 "
-        "and column 8, so there are 11 rows and 9 columns; 1 and 4 are missing."
-    ),
-    solution="answer = [8 + 3, 5 + 4]",
+@redrawn(
+    lambda of: of.leftover[0] == 1 and of.leftover[1] > 1,
+    of=lambda dice: replace(_SHORT, H=dice.between(8, 16), W=dice.between(9, 24)),
 )
+def _short(of: ConvGeometry = _SHORT) -> Grid:
+    rows, columns = 2 * (of.OH - 1) + 3, 5 * (of.OW - 1) + 4
+    return Grid(
+        key="museum-short",
+        chapter=_CHAPTER,
+        level=1,
+        title="How short is it?",
+        prompt=(
+            f"An image of {of.H}×{of.W}, a kernel of 3×4, stride 2 down and 5 across, no padding. "
+            "The input gradient is made by a transposed convolution without `output_padding`. "
+            "How many rows and columns does it have?"
+        ),
+        starter="answer = [..., ...]",
+        hints=(
+            "The result reaches as far as the last window does.",
+            f"The last window begins at row 2·{of.OH - 1}. In which row does it end? Do the same "
+            "for the columns.",
+        ),
+        compute=lambda: _short_size(of),
+        compute_mistakes=lambda: [
+            (
+                np.array([[of.H, of.W]]),
+                "That is the image. The last windows do not reach its end.",
+            ),
+            (
+                np.array([[of.H - 1, of.W - 1]]),
+                "The rows are right. A leftover can be more than one: up to the stride less one.",
+            ),
+            (
+                np.array([[of.OH, of.OW]]),
+                "That is the output of the forward pass, where the way back begins.",
+            ),
+            (
+                np.array([[of.leftover[0], of.leftover[1]]]),
+                "That is what is missing. Asked for is what is there.",
+            ),
+        ],
+        explanation=(
+            f"The last windows begin at row {2 * (of.OH - 1)} and column {5 * (of.OW - 1)}, and "
+            f"end with row {rows - 1} and column {columns - 1}. So there are {rows} rows and "
+            f"{columns} columns; {of.H - rows} and {of.W - columns} are missing."
+        ),
+        solution=f"answer = [{2 * (of.OH - 1)} + 3, {5 * (of.OW - 1)} + 4]",
+    )
 
 
 # ---- a mean of processes -------------------------------------------------------------------
 
-_TAP, _PROCESSES = 84.0, 4
+
+def _averaged_tap(tap: float, processes: int) -> float:
+    """Equal shares of the tap, averaged."""
+    return float(np.mean([tap / processes] * processes))
 
 
-def _averaged_tap() -> float:
-    """Four equal shares of the tap, averaged."""
-    return float(np.mean([_TAP / _PROCESSES] * _PROCESSES))
-
-
-_devices = Number(
-    key="museum-devices",
-    chapter=_CHAPTER,
-    level=2,
-    title="Four processes and a sum",
-    prompt=(
-        "On one process a tap of the weight gradient of a batch is 84. The loss is a *sum* over "
-        "the images. Now four processes take a quarter of the batch each, and their gradients are "
-        "averaged. What does the tap hold?"
-    ),
-    hints=(
-        "The four shares add up to 84, whatever each of them is.",
-        "An average is the sum, divided by how many there are.",
-    ),
-    compute=_averaged_tap,
-    compute_mistakes=lambda: [
-        (_TAP, "That is the sum of the four shares. They are averaged."),
-        (_TAP * _PROCESSES, "The shares add up to 84, and nothing multiplies that."),
-        (
-            _TAP / _PROCESSES**2,
-            "You divided twice. With a sum as the loss only the average divides.",
+@redrawn(lambda tap, processes: tap % processes == 0, tap=(20, 120), processes=[4, 5, 6, 8])
+def _devices(tap: int = 84, processes: int = 4) -> Number:
+    return Number(
+        key="museum-devices",
+        chapter=_CHAPTER,
+        level=2,
+        title="Processes and a sum",
+        prompt=(
+            f"On one process a tap of the weight gradient of a batch is {tap}. The loss is a "
+            f"*sum* over the images. Now {processes} processes take an equal part of the batch "
+            "each, and their gradients are averaged. What does the tap hold?"
         ),
-        (_TAP / 2, "There are four processes."),
-    ],
-    explanation=(
-        "84/4. With a mean as the loss, over equally large parts, the average would be right: a "
-        "process divides by its own images only, a quarter of all, so each share is four times as "
-        "large."
-    ),
-    solution="answer = 84 / 4",
-)
+        hints=(
+            f"The shares add up to {tap}, whatever each of them is.",
+            "An average is the sum, divided by how many there are.",
+        ),
+        compute=lambda: _averaged_tap(tap, processes),
+        compute_mistakes=lambda: [
+            (tap, "That is the sum of the shares. They are averaged."),
+            (tap * processes, f"The shares add up to {tap}, and nothing multiplies that."),
+            (
+                tap / processes**2,
+                "You divided twice. With a sum as the loss only the average divides.",
+            ),
+            (tap / 2, f"There are {processes} processes."),
+        ],
+        explanation=(
+            f"{tap}/{processes}. With a mean as the loss, over equally large parts, the average "
+            "would be right: a process divides by its own images only, which are fewer, so each "
+            "share is as much larger."
+        ),
+        solution=f"answer = {tap} / {processes}",
+    )
 
 
 # ---- which of these needs more than plain numbers ------------------------------------------

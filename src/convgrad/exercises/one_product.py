@@ -9,38 +9,44 @@ import numpy as np
 
 from .. import windows
 from ..checks import random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..ledger import ORDERS, accumulate, contributions, product
 from ..mutants import MUTANTS
 from ..tables import count, per_tap
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
-from .words import numbers_of
+from .redraw import like, redrawn
+from .words import called, given, numbers_of, turned
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "one_product"
+_A, _B = example("A"), example("B")
 
 
-def _grad_input(letter: str) -> np.ndarray:
-    """grad_input of a running example, (N, C, H, W)."""
-    _, weight, _, g = example(letter).arrays()
-    return windows.grad_input(g, weight, example(letter).geometry)
+def _grad_input(of: Example) -> np.ndarray:
+    """grad_input of an example, (N, C, H, W)."""
+    _, weight, _, g = of.arrays()
+    return windows.grad_input(g, weight, of.geometry)
 
 
 # ---- the pixel of example A ------------------------------------------------------------------
 
 
-def _shares() -> list[float]:
-    """The products w·g that the pixel of example A receives, window by window."""
-    _, weight, _, g = example("A").arrays()
-    listed = contributions(example("A").geometry, "input", "position")
+def _listed(numbers: np.ndarray) -> str:
+    return ", ".join(f"{number:g}".replace("-", "−") for number in numbers.ravel())
+
+
+def _shares(of: Example) -> list[float]:
+    """The products w·g that the pixel receives, window by window."""
+    _, weight, _, g = of.arrays()
+    listed = contributions(of.geometry, "input", "position")
     return [float(product(each, "input", weight=weight, grad_output=g)) for each in listed]
 
 
-def _pixel_mistakes() -> list[tuple[float, str]]:
-    x, weight, _, g = example("A").arrays()
+def _pixel_mistakes(of: Example) -> list[tuple[float, str]]:
+    x, weight, _, g = of.arrays()
     middle = weight[0, 0, 1:3, 1:3]
     pixel = float(x[0, 0, 0, 0])
     return [
@@ -50,7 +56,7 @@ def _pixel_mistakes() -> list[tuple[float, str]]:
             "the pixel when the window stands at (0, 0)?",
         ),
         (
-            pixel * sum(_shares()),
+            pixel * sum(_shares(of)),
             "The pixel's own value has no part in its gradient: its partner is the weight.",
         ),
         (
@@ -60,60 +66,60 @@ def _pixel_mistakes() -> list[tuple[float, str]]:
         ),
         (float(g.sum()), "You added up g alone. Each number of g comes with a weight."),
         (
-            _shares()[-1],
+            _shares(of)[-1],
             "That is the share of the last window. The pixel has a part in all four.",
         ),
     ]
 
 
-_pixel = Number(
-    key="product-pixel",
-    chapter=_CHAPTER,
-    level=1,
-    title="What the pixel gets",
-    prompt=(
-        "Example A: all four windows read the one pixel. Each sends it the weight that lies on it, "
-        "times the window's number of `grad_output`. What is the sum, `grad_input[0, 0, 0, 0]`?\n\n"
-        + numbers_of("A", "x", "weight", "grad_output")
-    ),
-    hints=(
-        "With a border of 2 the pixel lies under tap (2, 2) when the window stands at (0, 0).",
-        "When the window goes one cell to the right, the tap on the pixel is one further left.",
-        "The four taps are (2, 2), (2, 1), (1, 2), (1, 1). One of their weights is 0.",
-    ),
-    compute=lambda: float(_grad_input("A")[0, 0, 0, 0]),
-    compute_mistakes=_pixel_mistakes,
-    explanation=(
-        "The weights 0, 2, 1, 3 meet 1, 2, 3, 4. All four products have the same address, so they "
-        "are added up."
-    ),
-    solution=(
-        "_, weight, _, g = example('A').arrays()\n"
-        "answer = (weight[0, 0, 1:3, 1:3][::-1, ::-1] * g[0, 0]).sum()"
-    ),
-)
+@redrawn(of=like("A"))
+def _pixel(of: Example = _A) -> Number:
+    met = turned(of.arrays().weight)[0, 0, 1:3, 1:3]
+    return Number(
+        key="product-pixel",
+        chapter=_CHAPTER,
+        level=1,
+        title="What the pixel gets",
+        prompt=(
+            f"{called(of)}: all four windows read the one pixel. Each sends it the weight that "
+            "lies on it, times the window's number of `grad_output`. What is the sum, "
+            "`grad_input[0, 0, 0, "
+            "0]`?\n\n" + numbers_of(of, "x", "weight", "grad_output")
+        ),
+        hints=(
+            "With a border of 2 the pixel lies under tap (2, 2) when the window stands at (0, 0).",
+            "When the window goes one cell to the right, the tap on the pixel is one further left.",
+            "The four taps are (2, 2), (2, 1), (1, 2), (1, 1). Which weights stand there?",
+        ),
+        compute=lambda: float(_grad_input(of)[0, 0, 0, 0]),
+        compute_mistakes=lambda: _pixel_mistakes(of),
+        explanation=(
+            f"The weights {_listed(met)} meet {_listed(of.arrays().grad_output)}. All four "
+            "products have the same address, so they are added up."
+        ),
+        solution=(
+            f"{given(of, 'weight', 'grad_output')}\n"
+            "answer = (weight[0, 0, 1:3, 1:3][::-1, ::-1] * grad_output[0, 0]).sum()"
+        ),
+    )
 
 
 # ---- the two homes of one product --------------------------------------------------------------
 
-_P, _Q, _I, _J = 2, 1, 1, 0  # the window and the tap that are asked about
+
+def _factors(of: Example, p: int, q: int, i: int, j: int) -> tuple[float, float, float]:
+    """Weight, input number and upstream number of one product."""
+    x, weight, _, g = of.arrays()
+    h, v = of.geometry.source(p, q, i, j)
+    return float(weight[0, 0, i, j]), float(x[0, 0, h, v]), float(g[0, 0, p, q])
 
 
-def _factors() -> tuple[float, float, float]:
-    """Weight, input number and upstream number of that product in example B."""
-    x, weight, _, g = example("B").arrays()
-    h, v = example("B").geometry.source(_P, _Q, _I, _J)
-    return float(weight[0, 0, _I, _J]), float(x[0, 0, h, v]), float(g[0, 0, _P, _Q])
-
-
-def _homes() -> np.ndarray:
+def _homes(w: float, x: float, g: float) -> np.ndarray:
     """[[what goes to the tap, what goes to the input cell]]."""
-    w, x, g = _factors()
     return np.array([[x * g, w * g]])
 
 
-def _homes_mistakes() -> list[tuple[np.ndarray, str]]:
-    w, x, g = _factors()
+def _homes_mistakes(w: float, x: float, g: float) -> list[tuple[np.ndarray, str]]:
     return [
         (
             np.array([[w * g, x * g]]),
@@ -139,29 +145,34 @@ def _homes_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_two_homes = Grid(
-    key="product-two-homes",
-    chapter=_CHAPTER,
-    level=1,
-    title="One product, two homes",
-    prompt=(
-        f"Example B, the window at ({_P}, {_Q}) and in it tap ({_I}, {_J}). In the backward pass "
-        "this one product sends a number to its tap and another to its input cell. Which two?\n\n"
-        + numbers_of("B", "x", "weight", "grad_output")
-    ),
-    starter="answer = [..., ...]  # to the tap, to the input cell",
-    hints=(
-        f"The tap lies on row {_P} + {_I}, column {_Q} + {_J} of x.",
-        "The tap gets the input number times g, the input cell gets the weight times g.",
-    ),
-    compute=_homes,
-    compute_mistakes=_homes_mistakes,
-    explanation=(
-        "Weight 2, input 3 and g 2 meet here. Each of the first two is sent the other one times g."
-    ),
-    solution=f"x, w, g = 3, 2, 2  # x[{_P + _I}, {_Q + _J}], w[{_I}, {_J}], g[{_P}, {_Q}]\n"
-    "answer = [x * g, w * g]",
-)
+@redrawn(of=like("B"), p=(0, 2), q=(0, 2), i=(0, 2), j=(0, 2))
+def _two_homes(of: Example = _B, p: int = 2, q: int = 1, i: int = 1, j: int = 0) -> Grid:
+    w, x, g = _factors(of, p, q, i, j)
+    return Grid(
+        key="product-two-homes",
+        chapter=_CHAPTER,
+        level=1,
+        title="One product, two homes",
+        prompt=(
+            f"{called(of)}, the window at ({p}, {q}) and in it tap ({i}, {j}). In the backward "
+            "pass this one product sends a number to its tap and another to its input cell. "
+            "Which "
+            "two?\n\n" + numbers_of(of, "x", "weight", "grad_output")
+        ),
+        starter="answer = [..., ...]  # to the tap, to the input cell",
+        hints=(
+            f"The tap lies on row {p} + {i}, column {q} + {j} of x.",
+            "The tap gets the input number times g, the input cell gets the weight times g.",
+        ),
+        compute=lambda: _homes(w, x, g),
+        compute_mistakes=lambda: _homes_mistakes(w, x, g),
+        explanation=(
+            f"Weight {w:g}, input {x:g} and g {g:g} meet here. Each of the first two is sent the "
+            "other one times g."
+        ),
+        solution=f"x, w, g = {x:g}, {w:g}, {g:g}  # x[{p + i}, {q + j}], w[{i}, {j}], g[{p}, {q}]\n"
+        "answer = [x * g, w * g]",
+    )
 
 
 # ---- products on the border --------------------------------------------------------------------
@@ -214,28 +225,27 @@ _border = Number(
         "x·g are 0, and their products w·g have no cell to go to."
     ),
     solution="answer = 4 * (16 - 1)",
+    same_for_all="It is about where the padding of example A lies, not about its numbers.",
 )
 
 
 # ---- one cell of the input gradient ------------------------------------------------------------
 
-_H, _V = 1, 2
 
-
-def _cell_mistakes() -> list[tuple[float, str]]:
-    _, weight, _, g = example("B").arrays()
-    geometry = example("B").geometry
-    met = [each for each in contributions(geometry, "input", "position") if each.cell == (_H, _V)]
+def _cell_mistakes(of: Example, h: int, v: int) -> list[tuple[float, str]]:
+    _, weight, _, g = of.arrays()
+    geometry = of.geometry
+    met = [each for each in contributions(geometry, "input", "position") if each.cell == (h, v)]
     sent = [float(product(each, "input", weight=weight, grad_output=g)) for each in met]
     return [
         (
-            float(MUTANTS["dgrad_no_flip"](g, weight, geometry)[0, 0, _H, _V]),
+            float(MUTANTS["dgrad_no_flip"](g, weight, geometry)[0, 0, h, v]),
             "You paired weights and numbers of g in the order in which they stand. While the "
             "window goes right, the cell moves left under the kernel.",
         ),
         (
-            float(_grad_input("B")[0, 0, _V, _H]),
-            f"That is the cell in row {_V}, column {_H}: the row comes first.",
+            float(_grad_input(of)[0, 0, v, h]),
+            f"That is the cell in row {v}, column {h}: the row comes first.",
         ),
         (sent[-1], "That is the last window's share. Every window that reads the cell has one."),
         (
@@ -247,53 +257,55 @@ def _cell_mistakes() -> list[tuple[float, str]]:
             "You added up g over the windows that read the cell. Each number comes with a weight.",
         ),
         (
-            float(_grad_input("B")[0, 0, _H, _V] + sent[2]),
+            float(_grad_input(of)[0, 0, h, v] + sent[2]),
             "Nearly: one product seems to be counted twice.",
         ),
     ]
 
 
-_cell = Number(
-    key="product-cell",
-    chapter=_CHAPTER,
-    level=2,
-    title="All the products of one cell",
-    prompt=(
-        f"Example B: go through the windows that read the input cell ({_H}, {_V}), and add up what "
-        f"they send. What is `grad_input[0, 0, {_H}, {_V}]`?\n\n"
-        + numbers_of("B", "weight", "grad_output")
-    ),
-    hints=(
-        f"A window reads the cell if ({_H}, {_V}) is one of its nine. Rows p = 0 and 1, and which "
-        "columns q?",
-        f"In window (p, q) the cell lies under tap ({_H} − p, {_V} − q).",
-        "There are six products, and four of them are 0.",
-    ),
-    compute=lambda: float(_grad_input("B")[0, 0, _H, _V]),
-    compute_mistakes=_cell_mistakes,
-    explanation=(
-        "Six windows read the cell. Window (0, 2) sends 2·2, window (1, 0) sends (−1)·(−1), and "
-        "the others send 0: there either the weight or g is 0."
-    ),
-    solution=(
-        "geometry = example('B').geometry\n"
-        "_, w, _, g = example('B').arrays()\n"
-        "answer = 0\n"
-        "for p, q in np.ndindex(geometry.OH, geometry.OW):\n"
-        f"    i, j = {_H} - p, {_V} - q\n"
-        "    if 0 <= i < 3 and 0 <= j < 3:\n"
-        "        answer += w[0, 0, i, j] * g[0, 0, p, q]"
-    ),
-)
+@redrawn(lambda of, h, v: (h, v) != (2, 2) and h != v, of=like("B"), h=(1, 3), v=(1, 3))
+def _cell(of: Example = _B, h: int = 1, v: int = 2) -> Number:
+    readers = sum(each.cell == (h, v) for each in contributions(of.geometry, "input", "position"))
+    return Number(
+        key="product-cell",
+        chapter=_CHAPTER,
+        level=2,
+        title="All the products of one cell",
+        prompt=(
+            f"{called(of)}: go through the windows that read the input cell ({h}, {v}), and add "
+            "up what "
+            f"they send. What is `grad_input[0, 0, {h}, {v}]`?\n\n"
+            + numbers_of(of, "weight", "grad_output")
+        ),
+        hints=(
+            f"A window reads the cell if ({h}, {v}) is one of its nine. For which rows p and "
+            "columns q is that so?",
+            f"In window (p, q) the cell lies under tap ({h} − p, {v} − q).",
+            f"There are {readers} products; those with a 0 need not be written down.",
+        ),
+        compute=lambda: float(_grad_input(of)[0, 0, h, v]),
+        compute_mistakes=lambda: _cell_mistakes(of, h, v),
+        explanation=(
+            f"{readers} windows read the cell, each under another tap, and each sends its weight "
+            "times its number of g. What they send is added up."
+        ),
+        solution=(
+            f"{given(of, 'weight', 'grad_output')}\n"
+            "answer = 0\n"
+            "for p, q in np.ndindex(3, 3):\n"
+            f"    i, j = {h} - p, {v} - q\n"
+            "    if 0 <= i < 3 and 0 <= j < 3:\n"
+            "        answer += weight[0, 0, i, j] * grad_output[0, 0, p, q]"
+        ),
+    )
 
 
 # ---- a table of slopes -------------------------------------------------------------------------
 
 _ROW = ConvGeometry(C=1, H=1, W=5, O=1, KH=1, KW=2, stride=(1, 2))
-_TAPS = np.array([2.0, -1.0])
 
 
-def _slopes(taps: np.ndarray = _TAPS, step: int = 2) -> np.ndarray:
+def _slopes(taps: np.ndarray, step: int = 2) -> np.ndarray:
     """∂y/∂x of one row: the taps where the window lies, 0 elsewhere."""
     table = np.zeros((_ROW.OW, _ROW.W))
     for q, j in np.ndindex(_ROW.OW, _ROW.KW):
@@ -301,47 +313,51 @@ def _slopes(taps: np.ndarray = _TAPS, step: int = 2) -> np.ndarray:
     return table
 
 
-_table = Grid(
-    key="product-slopes",
-    chapter=_CHAPTER,
-    level=2,
-    title="A table of slopes",
-    prompt=(
-        f"One row of {_ROW.W} input cells, a kernel of two taps with the weights "
-        f"{_TAPS[0]:g} and {_TAPS[1]:g}, stride 2, no padding. Fill in the table of slopes ∂y/∂x: "
-        "a row for each output cell, a column for each input cell.".replace("-", "−")
-    ),
-    starter="answer = [[..., ..., ..., ..., ...],\n          [..., ..., ..., ..., ...]]",
-    hints=(
-        "Row q holds the slopes of output cell q. Which cells of the input does its window read?",
-        "The slope of a product by its input number is the weight. For a cell that is not read, "
-        "it is 0.",
-    ),
-    compute=_slopes,
-    compute_mistakes=lambda: [
-        (
-            _slopes(step=1),
-            "In the second row the window has moved on by 2: the stride.",
+@redrawn(lambda a, b: a * b and abs(a) != abs(b), a=(-4, 4), b=(-4, 4))
+def _table(a: int = 2, b: int = -1) -> Grid:
+    taps = np.array([a, b], dtype=np.float64)
+    return Grid(
+        key="product-slopes",
+        chapter=_CHAPTER,
+        level=2,
+        title="A table of slopes",
+        prompt=(
+            f"One row of {_ROW.W} input cells, a kernel of two taps with the weights "
+            f"{a} and {b}, stride 2, no padding. Fill in the table of slopes ∂y/∂x: "
+            "a row for each output cell, a column for each input cell.".replace("-", "−")
         ),
-        (
-            _slopes(_TAPS[::-1]),
-            "The first tap lies on the left cell of its window. Nothing is turned here.",
+        starter="answer = [[..., ..., ..., ..., ...],\n          [..., ..., ..., ..., ...]]",
+        hints=(
+            "Row q holds the slopes of output cell q. Which cells of the input does its window "
+            "read?",
+            "The slope of a product by its input number is the weight. For a cell that is not "
+            "read, it is 0.",
         ),
-        (
-            _slopes(step=0),
-            "Both rows show the same window. The second output cell reads other cells.",
+        compute=lambda: _slopes(taps),
+        compute_mistakes=lambda: [
+            (
+                _slopes(taps, step=1),
+                "In the second row the window has moved on by 2: the stride.",
+            ),
+            (
+                _slopes(taps[::-1]),
+                "The first tap lies on the left cell of its window. Nothing is turned here.",
+            ),
+            (
+                _slopes(taps, step=0),
+                "Both rows show the same window. The second output cell reads other cells.",
+            ),
+            (
+                _slopes(np.ones(2)),
+                "You marked where the slopes are. What stands there is the weight.",
+            ),
+        ],
+        explanation=(
+            "Both rows hold the same two weights, at the cells that their window reads. The last "
+            "column is empty: that cell is left over, and its gradient is 0 whatever g is."
         ),
-        (
-            _slopes(np.ones(2)),
-            "You marked where the slopes are. What stands there is the weight.",
-        ),
-    ],
-    explanation=(
-        "Both rows hold the same two weights, at the cells that their window reads. The last "
-        "column is empty: that cell is left over, and its gradient is 0 whatever g is."
-    ),
-    solution="answer = [[2, -1, 0, 0, 0],\n          [0, 0, 2, -1, 0]]",
-)
+        solution=f"answer = [[{a}, {b}, 0, 0, 0],\n          [0, 0, {a}, {b}, 0]]",
+    )
 
 
 # ---- a weight of zero --------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ..geometry import ConvGeometry
 from ..updates import additions
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -24,43 +25,52 @@ _D = example("D").geometry
 
 # ---- how many programs -----------------------------------------------------------------------
 
-_programs = Number(
-    key="owner-programs",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many programs?",
-    prompt=(
-        "Example D: three images with 4 channels, 6 kernels of 3×2, two groups, and an output of "
-        "3×3. The kernel `gather` has a program for each number of `grad_weight`. How many "
-        "programs are there?"
-    ),
-    hints=(
-        "As many as the weight has numbers. Which channels does a kernel read?",
-        "With two groups a kernel has 4/2 planes of 3×2 taps.",
-    ),
-    compute=lambda: math.prod(_D.weight_shape),
-    compute_mistakes=lambda: [
-        (
-            _D.O * _D.C * _D.KH * _D.KW,
-            "You gave each kernel all channels. It reads those of its own group.",
-        ),
-        (
-            math.prod(_D.output_shape),
-            "That is how many numbers `grad_output` has. `gather` has a program for each number "
-            "of `grad_weight`.",
-        ),
-        (
-            math.prod(_D.weight_shape) * _D.N,
-            "The images share the weights: a program adds up all three.",
-        ),
-        (_D.O * _D.CG, "That is for one tap. Each plane has 3·2 of them."),
-    ],
-    explanation=(
-        "Six kernels of two planes of six taps. Each of the programs adds up "
-        f"{_D.N * _D.OH * _D.OW} products, one for each window of each image."
-    ),
-    solution="answer = 6 * (4 // 2) * 3 * 2",
+
+@redrawn(
+    of=lambda dice: replace(
+        _D, N=dice.between(2, 5), C=2 * dice.between(2, 5), O=2 * dice.between(3, 6)
+    )
 )
+def _programs(of: ConvGeometry = _D) -> Number:
+    named = "Example D: three" if of == _D else f"{of.N}"
+    return Number(
+        key="owner-programs",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many programs?",
+        prompt=(
+            f"{named} images with {of.C} channels, {of.O} kernels of 3×2, two groups, and an "
+            "output of 3×3. The kernel `gather` has a program for each number of `grad_weight`. "
+            "How many programs are there?"
+        ),
+        hints=(
+            "As many as the weight has numbers. Which channels does a kernel read?",
+            f"With two groups a kernel has {of.C}/2 planes of 3×2 taps.",
+        ),
+        compute=lambda: math.prod(of.weight_shape),
+        compute_mistakes=lambda: [
+            (
+                of.O * of.C * of.KH * of.KW,
+                "You gave each kernel all channels. It reads those of its own group.",
+            ),
+            (
+                math.prod(of.output_shape),
+                "That is how many numbers `grad_output` has. `gather` has a program for each "
+                "number of `grad_weight`.",
+            ),
+            (
+                math.prod(of.weight_shape) * of.N,
+                "The images share the weights: a program adds up all of them.",
+            ),
+            (of.O * of.CG, "That is for one tap. Each plane has 3·2 of them."),
+        ],
+        explanation=(
+            f"{of.O} kernels of {of.CG} planes of six taps. Each of the programs adds up "
+            f"{of.N * of.OH * of.OW} products, one for each window of each image."
+        ),
+        solution=f"answer = {of.O} * ({of.C} // 2) * 3 * 2",
+    )
+
 
 # ---- which number is mine --------------------------------------------------------------------
 
@@ -74,10 +84,10 @@ def _mine(number: int = _NUMBER) -> list[int]:
     return [*divmod(kernel, _D.OG), r]
 
 
-def _mine_mistakes() -> list[tuple[np.ndarray, str]]:
-    kernel, r = divmod(_NUMBER, _COLUMNS)
-    of_all, r_of_all = divmod(_NUMBER, _D.C * _D.KH * _D.KW)
-    turned, other = divmod(_NUMBER, _D.O)
+def _mine_mistakes(number: int) -> list[tuple[np.ndarray, str]]:
+    kernel, r = divmod(number, _COLUMNS)
+    of_all, r_of_all = divmod(number, _D.C * _D.KH * _D.KW)
+    turned, other = divmod(number, _D.O)
     return [
         (
             np.array([[0, kernel, r]]),
@@ -98,29 +108,34 @@ def _mine_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_which = Grid(
-    key="owner-number",
-    chapter=_CHAPTER,
-    level=2,
-    title="Which number is mine?",
-    prompt=(
-        f"Example D again: 6 kernels in two groups, two planes of 3×2 taps in each. Program "
-        f"{_NUMBER} of `gather` wants to know which number of `grad_weight` is its own. Give its "
-        "group, its kernel `o` within the group, and its column `r`."
-    ),
-    starter="answer = [..., ..., ...]  # group, o, r",
-    hints=(
-        "A kernel has 2·3·2 = 12 numbers. How often do they fit into the number, and what is left?",
-        "What is left is r. The first 3 kernels are group 0, the others group 1.",
-    ),
-    compute=lambda: np.array([_mine()], dtype=np.float64),
-    compute_mistakes=_mine_mistakes,
-    explanation=(
-        "43 = 3·12 + 7: kernel 3, which is kernel 0 of group 1, and of its numbers the one with "
-        "r = 7. A few divisions, and nobody had to tell the program."
-    ),
-    solution="group, o = divmod(43 // 12, 3)\nanswer = [group, o, 43 % 12]",
-)
+@redrawn(number=(37, 70))
+def _which(number: int = _NUMBER) -> Grid:
+    return Grid(
+        key="owner-number",
+        chapter=_CHAPTER,
+        level=2,
+        title="Which number is mine?",
+        prompt=(
+            "Example D again: 6 kernels in two groups, two planes of 3×2 taps in each. Program "
+            f"{number} of `gather` wants to know which number of `grad_weight` is its own. Give "
+            "its group, its kernel `o` within the group, and its column `r`."
+        ),
+        starter="answer = [..., ..., ...]  # group, o, r",
+        hints=(
+            "A kernel has 2·3·2 = 12 numbers. How often do they fit into the number, and what is "
+            "left?",
+            "What is left is r. The first 3 kernels are group 0, the others group 1.",
+        ),
+        compute=lambda: np.array([_mine(number)], dtype=np.float64),
+        compute_mistakes=lambda: _mine_mistakes(number),
+        explanation=(
+            f"{number} = {number // 12}·12 + {number % 12}: kernel {number // 12}, which is kernel "
+            f"{number // 12 % 3} of group {number // 36}, and of its numbers the one with r = "
+            f"{number % 12}. A few divisions, and nobody had to tell the program."
+        ),
+        solution=f"group, o = divmod({number} // 12, 3)\nanswer = [group, o, {number} % 12]",
+    )
+
 
 # ---- which loads are masked ------------------------------------------------------------------
 
@@ -177,16 +192,16 @@ _mask = Grid(
     ),
     solution="answer = [[int(2 * p - 1 >= 0 and 2 * q + 1 < 5) for q in range(3)]\n"
     "          for p in range(3)]",
+    same_for_all="Under this tap a row and a column of windows miss the image, at two ends.",
 )
 
 # ---- what is left in memory ------------------------------------------------------------------
 
-_ADDED = (2, 4, 1)
 _ORDER = (0, 1, 0, 2, 1, 2)  # the last to write has read before the second wrote
 
 
-def _left(order: Sequence[int] = _ORDER) -> float:
-    return additions(_ADDED, order)[-1].memory
+def _left(added: tuple[int, ...], order: Sequence[int] = _ORDER) -> float:
+    return additions(added, order)[-1].memory
 
 
 def _told(order: Sequence[int] = _ORDER) -> str:
@@ -198,42 +213,47 @@ def _told(order: Sequence[int] = _ORDER) -> str:
     return ", ".join(turns)
 
 
-_in_memory = Number(
-    key="owner-left",
-    chapter=_CHAPTER,
-    level=2,
-    title="What is left?",
-    prompt=(
-        "Programs 0, 1 and 2 add 2, 4 and 1 to a number that is 0 at the beginning. Each reads it, "
-        f"adds, and writes the sum back. The turns happen to come like this: {_told()}. What "
-        "stands in memory at the end?"
-    ),
-    hints=(
-        "Write down, turn by turn, what memory holds and what each program has read.",
-        "What a program writes is what it *read* plus its own number, whatever others wrote since.",
-    ),
-    compute=_left,
-    compute_mistakes=lambda: [
-        (sum(_ADDED), "That is what it should be. Has each program read what all others wrote?"),
-        (
-            _left((0, 1, 0, 1, 2, 2)),
-            "Program 2 did not see what program 1 wrote: it had read before.",
+@redrawn(lambda a, b, c: len({a, b, c}) == 3 and a + b != c != a - b, a=(1, 9), b=(1, 9), c=(1, 9))
+def _in_memory(a: int = 2, b: int = 4, c: int = 1) -> Number:
+    added = (a, b, c)
+    return Number(
+        key="owner-left",
+        chapter=_CHAPTER,
+        level=2,
+        title="What is left?",
+        prompt=(
+            f"Programs 0, 1 and 2 add {a}, {b} and {c} to a number that is 0 at the beginning. "
+            "Each reads it, adds, and writes the sum back. The turns happen to come like this: "
+            f"{_told()}. What stands in memory at the end?"
         ),
-        (
-            _left((0, 1, 2, 0, 1, 2)),
-            "Program 2 read after program 0 had written.",
+        hints=(
+            "Write down, turn by turn, what memory holds and what each program has read.",
+            "What a program writes is what it *read* plus its own number, whatever others wrote "
+            "since.",
         ),
-        (
-            _left((0, 1, 0, 2, 2, 1)),
-            "That is what program 1 writes. Who writes last?",
+        compute=lambda: _left(added),
+        compute_mistakes=lambda: [
+            (sum(added), "That is what it should be. Has each program read what all others wrote?"),
+            (
+                _left(added, (0, 1, 0, 1, 2, 2)),
+                "Program 2 did not see what program 1 wrote: it had read before.",
+            ),
+            (
+                _left(added, (0, 1, 2, 0, 1, 2)),
+                "Program 2 read after program 0 had written.",
+            ),
+            (
+                _left(added, (0, 1, 0, 2, 2, 1)),
+                "That is what program 1 writes. Who writes last?",
+            ),
+        ],
+        explanation=(
+            f"Program 0 writes {a}. Program 2 reads it, then program 1, which had read the 0, "
+            f"writes {b}. At the end program 2 writes {a} + {c}, and the {b} is gone."
         ),
-    ],
-    explanation=(
-        "Program 0 writes 2. Program 2 reads it, then program 1, which had read the 0, writes 4. "
-        "At the end program 2 writes 2 + 1, and the 4 is gone."
-    ),
-    solution="answer = 2 + 1",
-)
+        solution=f"answer = {a} + {c}",
+    )
+
 
 # ---- who meets whom --------------------------------------------------------------------------
 

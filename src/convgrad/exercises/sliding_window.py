@@ -9,90 +9,92 @@ import numpy as np
 
 from .. import windows
 from ..checks import random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
-from .words import numbers_of, turned
+from .redraw import like, redrawn
+from .words import called, given, numbers_of, turned
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "sliding_window"
+_A, _B = example("A"), example("B")
 
 
-def _output(letter: str, weight: np.ndarray | None = None, bias: bool = True) -> np.ndarray:
-    """The output of a running example, (N,O,OH,OW), with another kernel where one is given."""
-    x, own, b, _ = example(letter).arrays()
-    y = windows.forward(x, own if weight is None else weight, example(letter).geometry)
+def _output(of: Example, weight: np.ndarray | None = None, bias: bool = True) -> np.ndarray:
+    """The output of an example, (N,O,OH,OW), with another kernel where one is given."""
+    x, own, b, _ = of.arrays()
+    y = windows.forward(x, own if weight is None else weight, of.geometry)
     return y + b[:, None, None] if bias else y
 
 
 # ---- the number at one place of example B --------------------------------------------------
 
-_P, _Q = 1, 2
 
-
-def _first_number_mistakes() -> list[tuple[float, str]]:
-    weight = example("B").arrays().weight
+def _first_number_mistakes(of: Example, p: int, q: int) -> list[tuple[float, str]]:
+    weight = of.arrays().weight
     return [
         (
-            _output("B", bias=False)[0, 0, _P, _Q],
+            _output(of, bias=False)[0, 0, p, q],
             "Nearly: the nine products are right. The bias comes on top, once.",
         ),
         (
-            _output("B", turned(weight))[0, 0, _P, _Q],
+            _output(of, turned(weight))[0, 0, p, q],
             "You turned the kernel by 180°, as a convolution in the mathematical sense does. "
             "conv2d lays it on the window as it is.",
         ),
         (
-            _output("B", weight.swapaxes(2, 3))[0, 0, _P, _Q],
+            _output(of, weight.swapaxes(2, 3))[0, 0, p, q],
             "You exchanged rows and columns of the kernel: `i` counts down, `j` to the right.",
         ),
         (
-            _output("B")[0, 0, _Q, _P],
-            f"That is the number at ({_Q}, {_P}): the row comes first, `p` counts down.",
+            _output(of)[0, 0, q, p],
+            f"That is the number at ({q}, {p}): the row comes first, `p` counts down.",
         ),
         (
-            _output("B")[0, 0, _P - 1, _Q - 1],
+            _output(of)[0, 0, p - 1, q - 1],
             "Your window begins one row and one column too early: rows and columns count from 0.",
         ),
     ]
 
 
-_first_numbers = Number(
-    key="window-first-numbers",
-    chapter=_CHAPTER,
-    level=1,
-    title="Where the window stands",
-    prompt=(
-        f"Example B: a 3×3 kernel slides over a 5×5 image, and the bias is "
-        f"{example('B').arrays().bias[0]:g}. Which number does the convolution write at "
-        f"`y[0, 0, {_P}, {_Q}]`?\n\n{numbers_of('B', 'x', 'weight')}"
-    ),
-    hints=(
-        f"The corner of the window stands at row {_P}, column {_Q} of `x`. Which nine cells does "
-        "it cover?",
-        "Multiply each of the nine cells by the tap that lies on it, then add the nine products.",
-        "The bias comes on top, once for each output cell.",
-    ),
-    compute=lambda: _output("B")[0, 0, _P, _Q],
-    compute_mistakes=_first_number_mistakes,
-    explanation=(
-        f"The window covers rows {_P} to {_P + 2} and columns {_Q} to {_Q + 2}; the nine products "
-        "and the bias add up to this number."
-    ),
-    solution=(
-        "x, weight, bias, _ = example('B').arrays()\n"
-        f"answer = (x[0, 0, {_P}:{_P + 3}, {_Q}:{_Q + 3}] * weight[0, 0]).sum() + bias[0]"
-    ),
-)
+@redrawn(lambda of, p, q: p != q, of=like("B"), p=(0, 2), q=(0, 2))
+def _first_numbers(of: Example = _B, p: int = 1, q: int = 2) -> Number:
+    return Number(
+        key="window-first-numbers",
+        chapter=_CHAPTER,
+        level=1,
+        title="Where the window stands",
+        prompt=(
+            f"{called(of)}: a 3×3 kernel slides over a 5×5 image, and the bias is "
+            f"{of.arrays().bias[0]:g}. Which number does the convolution write at "
+            f"`y[0, 0, {p}, {q}]`?\n\n{numbers_of(of, 'x', 'weight')}"
+        ),
+        hints=(
+            f"The corner of the window stands at row {p}, column {q} of `x`. Which nine cells does "
+            "it cover?",
+            "Multiply each of the nine cells by the tap that lies on it, then add the nine "
+            "products.",
+            "The bias comes on top, once for each output cell.",
+        ),
+        compute=lambda: _output(of)[0, 0, p, q],
+        compute_mistakes=lambda: _first_number_mistakes(of, p, q),
+        explanation=(
+            f"The window covers rows {p} to {p + 2} and columns {q} to {q + 2}; the nine products "
+            "and the bias add up to this number."
+        ),
+        solution=(
+            f"{given(of, 'x', 'weight', 'bias')}\n"
+            f"answer = (x[0, 0, {p}:{p + 3}, {q}:{q + 3}] * weight[0, 0]).sum() + bias[0]"
+        ),
+    )
 
 
 # ---- the size of the tracker's response ----------------------------------------------------
 
 
-def _response_mistakes() -> list[tuple[int, str]]:
-    geometry = example("E").geometry
+def _response_mistakes(geometry: ConvGeometry) -> list[tuple[int, str]]:
     return [
         (
             geometry.H - geometry.KH,
@@ -125,31 +127,35 @@ def _response_mistakes() -> list[tuple[int, str]]:
     ]
 
 
-_response_size = Number(
-    key="window-response-size",
-    chapter=_CHAPTER,
-    level=1,
-    title="How tall is the response?",
-    prompt=(
-        f"Example E: a tracker slides a template of {example('E').geometry.KH}×"
-        f"{example('E').geometry.KW} over a search image of {example('E').geometry.H}×"
-        f"{example('E').geometry.W}, one cell at a time and without padding. How many rows does "
-        "the response map have?"
-    ),
-    hints=(
-        "In how many places can the template's upper edge stand?",
-        "The first is row 0. In the last its lower edge lies on the last row of the image.",
-        "The size formula says the same: stride 1, no padding, and the span is the template's "
-        "height.",
-    ),
-    compute=lambda: example("E").geometry.OH,
-    compute_mistakes=_response_mistakes,
-    explanation=(
-        "The upper edge of the template may stand in rows 0 to `H − KH`, which are `H − KH + 1` "
-        "rows."
-    ),
-    solution="answer = example('E').geometry.OH  # H - KH + 1",
-)
+@redrawn(size=(14, 30), template=(4, 8))
+def _response_size(size: int = 22, template: int = 6) -> Number:
+    book = example("E").geometry
+    geometry = replace(book, H=size, W=size, KH=template, KW=template)
+    named = "Example E: a tracker" if geometry == book else "A tracker"
+    return Number(
+        key="window-response-size",
+        chapter=_CHAPTER,
+        level=1,
+        title="How tall is the response?",
+        prompt=(
+            f"{named} slides a template of {template}×{template} over a search image of {size}×"
+            f"{size}, one cell at a time and without padding. How many rows does "
+            "the response map have?"
+        ),
+        hints=(
+            "In how many places can the template's upper edge stand?",
+            "The first is row 0. In the last its lower edge lies on the last row of the image.",
+            "The size formula says the same: stride 1, no padding, and the span is the template's "
+            "height.",
+        ),
+        compute=lambda: geometry.OH,
+        compute_mistakes=lambda: _response_mistakes(geometry),
+        explanation=(
+            "The upper edge of the template may stand in rows 0 to `H − KH`, which are `H − KH + "
+            "1` rows."
+        ),
+        solution=f"answer = {size} - {template} + 1",
+    )
 
 
 # ---- the size with everything at once ------------------------------------------------------
@@ -162,73 +168,75 @@ def _shape_of(geometry: ConvGeometry) -> np.ndarray:
     return np.array([[geometry.OH, geometry.OW]], dtype=np.float64)
 
 
-def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
-    right, (stride, _), (border, _) = _shape_of(_STEEP), _STEEP.stride, _STEEP.padding[0]
-    one_sided = replace(_STEEP, padding=((border, 0), (border, 0)))
+def _shape_mistakes(of: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    right, (stride, _), (border, _) = _shape_of(of), of.stride, of.padding[0]
+    one_sided = replace(of, padding=((border, 0), (border, 0)))
     return [
         (right[:, ::-1], "Rows come first, then columns."),
         (
-            _shape_of(replace(_STEEP, padding=((0, 0), (0, 0)))),
+            _shape_of(replace(of, padding=((0, 0), (0, 0)))),
             f"One too few each way. Either the border is missing, {border} row at the top and "
             f"{border} at the bottom, or the first place, where the window stands before any step.",
         ),
         (
-            _shape_of(replace(_STEEP, dilation=(1, 1))),
+            _shape_of(replace(of, dilation=(1, 1))),
             "You left the dilation out. With gaps between its taps the kernel spans "
-            f"{_STEEP.span[0]} rows.",
+            f"{of.span[0]} rows.",
         ),
         (
-            _shape_of(replace(_STEEP, stride=(1, 1))),
+            _shape_of(replace(of, stride=(1, 1))),
             f"You left the stride out. The window moves by {stride} from place to place.",
         ),
         (
             _shape_of(one_sided),
-            f"The rows are right, one column is missing. Is the span {_STEEP.span[0]}, and did "
+            f"The rows are right, one column is missing. Is the span {of.span[0]}, and did "
             "you count the border on both sides?",
         ),
     ]
 
 
-_predict_shape = Grid(
-    key="window-shape",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many rows and columns come out?",
-    prompt=(
-        f"A {_STEEP.KH}×{_STEEP.KW} kernel with stride {_STEEP.stride[0]}, padding "
-        f"{_STEEP.padding[0][0]} and dilation {_STEEP.dilation[0]} runs over an image of "
-        f"{_STEEP.H} rows and {_STEEP.W} columns. How many rows and columns has the output?"
-    ),
-    starter="answer = [..., ...]  # rows, columns",
-    hints=(
-        "How many rows does one window span? With dilation 2 there is a gap of one row between "
-        "neighbouring taps.",
-        "How many rows has the image with its border? Take the span off: that is the way the "
-        "window can go.",
-        "Divide the way by the stride, round down, and add 1 for the place where it begins.",
-    ),
-    compute=lambda: _shape_of(_STEEP),
-    compute_mistakes=_shape_mistakes,
-    explanation=(
-        f"The span is {_STEEP.span[0]}. Rows: the window can go {_STEEP.padded_size[0]} − "
-        f"{_STEEP.span[0]} = {_STEEP.padded_size[0] - _STEEP.span[0]}, in steps of "
-        f"{_STEEP.stride[0]}, and {_STEEP.leftover[0]} is left over. Columns: "
-        f"{_STEEP.padded_size[1]} − {_STEEP.span[1]} = "
-        f"{_STEEP.padded_size[1] - _STEEP.span[1]}. Then 1 is added for the first place."
-    ),
-    solution="answer = [(12 - 5) // 2 + 1, (13 - 5) // 2 + 1]",
-)
+@redrawn(of=lambda dice: replace(_STEEP, H=2 * dice.between(4, 9), W=2 * dice.between(4, 9) + 1))
+def _predict_shape(of: ConvGeometry = _STEEP) -> Grid:
+    return Grid(
+        key="window-shape",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many rows and columns come out?",
+        prompt=(
+            f"A {of.KH}×{of.KW} kernel with stride {of.stride[0]}, padding "
+            f"{of.padding[0][0]} and dilation {of.dilation[0]} runs over an image of "
+            f"{of.H} rows and {of.W} columns. How many rows and columns has the output?"
+        ),
+        starter="answer = [..., ...]  # rows, columns",
+        hints=(
+            "How many rows does one window span? With dilation 2 there is a gap of one row between "
+            "neighbouring taps.",
+            "How many rows has the image with its border? Take the span off: that is the way the "
+            "window can go.",
+            "Divide the way by the stride, round down, and add 1 for the place where it begins.",
+        ),
+        compute=lambda: _shape_of(of),
+        compute_mistakes=lambda: _shape_mistakes(of),
+        explanation=(
+            f"The span is {of.span[0]}. Rows: the window can go {of.padded_size[0]} − "
+            f"{of.span[0]} = {of.padded_size[0] - of.span[0]}, in steps of "
+            f"{of.stride[0]}, and {of.leftover[0]} is left over. Columns: "
+            f"{of.padded_size[1]} − {of.span[1]} = "
+            f"{of.padded_size[1] - of.span[1]}. Then 1 is added for the first place."
+        ),
+        solution=f"answer = [({of.H + 2} - 5) // 2 + 1, ({of.W + 2} - 5) // 2 + 1]",
+    )
 
 
 # ---- one pixel under a large kernel --------------------------------------------------------
 
 
-def _pixel_mistakes() -> list[tuple[np.ndarray, str]]:
-    geometry = example("A").geometry
-    x, weight, _, _ = example("A").arrays()
+def _pixel_mistakes(of: Example) -> list[tuple[np.ndarray, str]]:
+    geometry = of.geometry
+    x, weight, _, _ = of.arrays()
     (top, _), (left, _) = geometry.padding
     pixel, taps = x[0, 0, 0, 0], weight[0, 0]
-    right = _output("A")[0, 0]
+    right = _output(of)[0, 0]
     return [
         (
             turned(right),
@@ -252,65 +260,66 @@ def _pixel_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_one_pixel = Grid(
-    key="window-one-pixel",
-    chapter=_CHAPTER,
-    level=2,
-    title="One pixel, four windows",
-    prompt=(
-        "Example A: the image is a single pixel, padded with two cells of zeros on every side, and "
-        "the kernel is 4×4, so there are 2×2 windows. What is the output `y[0, 0]`?\n\n"
-        + numbers_of("A", "x", "weight")
-    ),
-    starter="answer = [[..., ...],\n          [..., ...]]",
-    hints=(
-        "Everything but the pixel is zero, so each output cell is one product: the pixel times "
-        "the tap that lies on it.",
-        "Window (p, q) begins at row p − 2, column q − 2, and the pixel is at row 0, column 0. "
-        "How many rows and columns into the window is that?",
-        "It is tap (2 − p, 2 − q).",
-    ),
-    compute=lambda: _output("A")[0, 0],
-    compute_mistakes=_pixel_mistakes,
-    operands=lambda: {
-        "geometry": example("A").geometry,
-        "target": "output",
-        "x": example("A").arrays().x,
-        "weight": example("A").arrays().weight,
-    },
-    explanation=(
-        "Output cell (p, q) is the pixel times tap (2 − p, 2 − q): the middle of the kernel, "
-        "turned by 180°, because the pixel stays while the window moves."
-    ),
-    solution=(
-        "x, weight, _, _ = example('A').arrays()\n"
-        "answer = x[0, 0, 0, 0] * weight[0, 0, 1:3, 1:3][::-1, ::-1]"
-    ),
-)
+@redrawn(of=like("A"))
+def _one_pixel(of: Example = _A) -> Grid:
+    return Grid(
+        key="window-one-pixel",
+        chapter=_CHAPTER,
+        level=2,
+        title="One pixel, four windows",
+        prompt=(
+            f"{called(of)}: the image is a single pixel, padded with two cells of zeros on every "
+            "side, and "
+            "the kernel is 4×4, so there are 2×2 windows. What is the output `y[0, 0]`?\n\n"
+            + numbers_of(of, "x", "weight")
+        ),
+        starter="answer = [[..., ...],\n          [..., ...]]",
+        hints=(
+            "Everything but the pixel is zero, so each output cell is one product: the pixel times "
+            "the tap that lies on it.",
+            "Window (p, q) begins at row p − 2, column q − 2, and the pixel is at row 0, column 0. "
+            "How many rows and columns into the window is that?",
+            "It is tap (2 − p, 2 − q).",
+        ),
+        compute=lambda: _output(of)[0, 0],
+        compute_mistakes=lambda: _pixel_mistakes(of),
+        operands=lambda: {
+            "geometry": of.geometry,
+            "target": "output",
+            "x": of.arrays().x,
+            "weight": of.arrays().weight,
+        },
+        explanation=(
+            "Output cell (p, q) is the pixel times tap (2 − p, 2 − q): the middle of the kernel, "
+            "turned by 180°, because the pixel stays while the window moves."
+        ),
+        solution=(
+            f"{given(of, 'x', 'weight')}\n"
+            "answer = x[0, 0, 0, 0] * weight[0, 0, 1:3, 1:3][::-1, ::-1]"
+        ),
+    )
 
 
 # ---- how often each cell is read -----------------------------------------------------------
 
 
-def _uses() -> np.ndarray:
-    geometry = example("B").geometry
+def _uses(geometry: ConvGeometry) -> np.ndarray:
     taps = (geometry.N, geometry.C, geometry.OH, geometry.OW, geometry.KH, geometry.KW)
     return windows.overlap_add(np.ones(taps), geometry)[0, 0]
 
 
-def _use_mistakes() -> list[tuple[np.ndarray, str]]:
-    uses, geometry = _uses(), example("B").geometry
+def _use_mistakes(geometry: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    uses = _uses(geometry)
     by_row, by_col = uses.max(axis=1), uses.max(axis=0)
     per_row, per_col = by_row / by_row.min(), by_col / by_col.min()
     return [
         (
             np.full_like(uses, geometry.KH * geometry.KW),
-            "Only the middle cell is read by all taps. The corner is read by one window alone.",
+            "Not every cell is read by all taps. The corner is read by one window alone.",
         ),
         (
             np.ones_like(uses),
-            "That would be so if the windows did not overlap. They move by one cell and are three "
-            "wide.",
+            "That would be so if the windows did not overlap. They move by one cell and are wider.",
         ),
         (
             per_row[:, None] + per_col - 1,
@@ -325,35 +334,40 @@ def _use_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_use_counts = Grid(
-    key="window-uses",
-    chapter=_CHAPTER,
-    level=2,
-    title="How often is a cell read?",
-    prompt=(
-        "Example B: a 3×3 kernel slides over a 5×5 image, stride 1, no padding. How often is each "
-        "cell of `x` read, counted over all nine windows?"
-    ),
-    starter="answer = np.full((5, 5), ...)",
-    hints=(
-        "Begin with the corner (0, 0): which windows cover it?",
-        "Take one axis alone. A row of five cells and windows of three: how many windows cover "
-        "each cell?",
-        "The choices for rows and columns are independent, so their numbers multiply.",
-    ),
-    compute=_uses,
-    compute_mistakes=_use_mistakes,
-    explanation=(
-        "Along one axis the cells are read 1, 2, 3, 2, 1 times, and rows and columns multiply. A "
-        "cell in the middle has a part in more output cells than one in the corner."
-    ),
-    solution="along = np.array([1, 2, 3, 2, 1])\nanswer = np.outer(along, along)",
-)
+@redrawn(lambda H, W, K: H != W, H=(4, 7), W=(4, 7), K=(2, 3))
+def _use_counts(H: int = 5, W: int = 5, K: int = 3) -> Grid:
+    geometry = ConvGeometry(C=1, H=H, W=W, O=1, KH=K, KW=K)
+    named = "Example B: a" if geometry == example("B").geometry else "A"
+    rows, columns = ([int(n) for n in _uses(geometry).max(axis=axis)] for axis in (1, 0))
+    rows, columns = ([n // min(each) for n in each] for each in (rows, columns))
+    return Grid(
+        key="window-uses",
+        chapter=_CHAPTER,
+        level=2,
+        title="How often is a cell read?",
+        prompt=(
+            f"{named} {K}×{K} kernel slides over a {H}×{W} image, stride 1, no padding. How often "
+            "is each cell of `x` read, counted over all windows?"
+        ),
+        starter=f"answer = np.full(({H}, {W}), ...)",
+        hints=(
+            "Begin with the corner (0, 0): which windows cover it?",
+            f"Take one axis alone. A row of {W} cells and windows of {K}: how many windows cover "
+            "each cell?",
+            "The choices for rows and columns are independent, so their numbers multiply.",
+        ),
+        compute=lambda: _uses(geometry),
+        compute_mistakes=lambda: _use_mistakes(geometry),
+        explanation=(
+            f"Along a row the cells are read {str(columns)[1:-1]} times, and rows and columns "
+            "multiply. A cell in the middle has a part in more output cells than one in the "
+            "corner."
+        ),
+        solution=f"answer = np.outer({rows}, {columns})",
+    )
 
 
 # ---- the best match ------------------------------------------------------------------------
-
-_IMAGE = 1
 
 
 def _peak(response: np.ndarray) -> np.ndarray:
@@ -361,17 +375,18 @@ def _peak(response: np.ndarray) -> np.ndarray:
     return np.array([np.unravel_index(np.argmax(response), response.shape)], dtype=np.float64)
 
 
-def _match_mistakes() -> list[tuple[np.ndarray, str]]:
+def _match_mistakes(image: int) -> list[tuple[np.ndarray, str]]:
     geometry, weight = example("E").geometry, example("E").arrays().weight
-    peak = _peak(_output("E")[0, _IMAGE])
+    peak = _peak(_output(example("E"))[0, image])
     return [
         (peak[:, ::-1], "The right two numbers in the wrong order: the row comes first."),
         (
-            _peak(_output("E")[0, 0]),
-            "That is the best match in image 0. Kernel o is the template of image o.",
+            _peak(_output(example("E"))[0, (image + 1) % 3]),
+            f"That is the best match in image {(image + 1) % 3}. Kernel o is the template of "
+            "image o.",
         ),
         (
-            _peak(_output("E", turned(weight))[0, _IMAGE]),
+            _peak(_output(example("E"), turned(weight))[0, image]),
             "You turned the template by 180°. A match is found by laying it on as it is.",
         ),
         (
@@ -380,45 +395,47 @@ def _match_mistakes() -> list[tuple[np.ndarray, str]]:
             "corner is at (p, q).",
         ),
         (
-            _peak(np.abs(np.minimum(_output("E")[0, _IMAGE], 0))),
+            _peak(np.abs(np.minimum(_output(example("E"))[0, image], 0))),
             "That is the smallest response, where the template fits worst.",
         ),
     ]
 
 
-_best_match = Grid(
-    key="window-best-match",
-    chapter=_CHAPTER,
-    level=2,
-    title="Where is the template?",
-    prompt=(
-        f"Example E: compute the responses of the three templates and find where response {_IMAGE} "
-        "is largest. Answer with `[row, column]`."
-    ),
-    starter=(
-        "geometry = example('E').geometry\n"
-        "x, weight, _, _ = example('E').arrays()\n"
-        "y = conv2d(x, weight, groups=geometry.groups)\n"
-        "answer = [..., ...]"
-    ),
-    hints=(
-        f"The responses are the channels of the output: response {_IMAGE} is `y[0, {_IMAGE}]`.",
-        "`np.argmax` counts through the whole map; `np.unravel_index` turns that into a row and a "
-        "column.",
-    ),
-    compute=lambda: _peak(_output("E")[0, _IMAGE]),
-    compute_mistakes=_match_mistakes,
-    explanation=(
-        "That is where the template was cut out: there every product is a number times itself, so "
-        "nothing cancels, and nowhere else does the sum grow as large."
-    ),
-    solution=(
-        "geometry = example('E').geometry\n"
-        "x, weight, _, _ = example('E').arrays()\n"
-        f"response = conv2d(x, weight, groups=geometry.groups)[0, {_IMAGE}]\n"
-        "answer = np.unravel_index(response.argmax(), response.shape)"
-    ),
-)
+@redrawn(image=(0, 2))
+def _best_match(image: int = 1) -> Grid:
+    return Grid(
+        key="window-best-match",
+        chapter=_CHAPTER,
+        level=2,
+        title="Where is the template?",
+        prompt=(
+            "Example E: compute the responses of the three templates and find where response "
+            f"{image} is largest. Answer with `[row, column]`."
+        ),
+        starter=(
+            "geometry = example('E').geometry\n"
+            "x, weight, _, _ = example('E').arrays()\n"
+            "y = conv2d(x, weight, groups=geometry.groups)\n"
+            "answer = [..., ...]"
+        ),
+        hints=(
+            f"The responses are the channels of the output: response {image} is `y[0, {image}]`.",
+            "`np.argmax` counts through the whole map; `np.unravel_index` turns that into a row "
+            "and a column.",
+        ),
+        compute=lambda: _peak(_output(example("E"))[0, image]),
+        compute_mistakes=lambda: _match_mistakes(image),
+        explanation=(
+            "That is where the template was cut out: there every product is a number times "
+            "itself, so nothing cancels, and nowhere else does the sum grow as large."
+        ),
+        solution=(
+            "geometry = example('E').geometry\n"
+            "x, weight, _, _ = example('E').arrays()\n"
+            f"response = conv2d(x, weight, groups=geometry.groups)[0, {image}]\n"
+            "answer = np.unravel_index(response.argmax(), response.shape)"
+        ),
+    )
 
 
 # ---- a routine that turns the kernel -------------------------------------------------------

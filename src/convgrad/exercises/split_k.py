@@ -17,6 +17,7 @@ from ..rounding import running_sums
 from ..schedule import Schedule, Tile
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -29,40 +30,46 @@ _WIDE = ConvGeometry(N=32, C=256, H=14, W=14, O=256, KH=3, KW=3, padding=1)
 _SQUARE = Tile(128, 128, 32)
 
 
-def _tiles() -> int:
-    return Schedule(_WIDE, tile=_SQUARE).tiles
+def _tiles(of: ConvGeometry) -> int:
+    return Schedule(of, tile=_SQUARE).tiles
 
 
-_how_many = Number(
-    key="split-tiles",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many tiles?",
-    prompt=(
-        "A later layer of the same network: 32 images of 14×14, from 256 to 256 channels, a 3×3 "
-        "kernel, padding 1. Into how many tiles of 128×128 is its weight gradient cut?"
-    ),
-    hints=(
-        "The rows of the product are kernels, its columns channels times taps.",
-        "256 rows need two tiles. How many do 256·9 columns need?",
-    ),
-    compute=_tiles,
-    compute_mistakes=lambda: [
-        (
-            Schedule(_WIDE, "forward", _SQUARE).tiles,
-            "Those are the tiles of the forward pass, whose rows are windows. The weight "
-            "gradient's rows are kernels.",
+@redrawn(lambda C, O: C != O, C=[128, 256, 512], O=[128, 256, 384, 512])
+def _how_many(C: int = 256, O: int = 256) -> Number:
+    of = replace(_WIDE, C=C, O=O)
+    rows, columns = O // 128, C * 9 // 128
+    return Number(
+        key="split-tiles",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many tiles?",
+        prompt=(
+            f"A later layer of the same network: 32 images of 14×14, from {C} to {O} channels, a "
+            "3×3 kernel, padding 1. Into how many tiles of 128×128 is its weight gradient cut?"
         ),
-        (2 * 2, "You left the taps out. A column stands for a channel and a tap."),
-        (2 + 18, "Tiles lie in a table: rows of tiles times columns of tiles."),
-        (18, "That is one row of tiles. 256 kernels need two."),
-    ],
-    explanation=(
-        "2 rows of tiles times 18 columns, 36 in all. Four times the channels both ways make "
-        "sixteen times the numbers of a weight, and still most of 132 multiprocessors wait."
-    ),
-    solution="answer = (256 // 128) * (256 * 9 // 128)",
-)
+        hints=(
+            "The rows of the product are kernels, its columns channels times taps.",
+            f"How many tiles do {O} rows need? How many do {C}·9 columns need?",
+        ),
+        compute=lambda: _tiles(of),
+        compute_mistakes=lambda: [
+            (
+                Schedule(of, "forward", _SQUARE).tiles,
+                "Those are the tiles of the forward pass, whose rows are windows. The weight "
+                "gradient's rows are kernels.",
+            ),
+            (rows * C // 128, "You left the taps out. A column stands for a channel and a tap."),
+            (rows + columns, "Tiles lie in a table: rows of tiles times columns of tiles."),
+            (columns, f"That is one row of tiles. {O} kernels need {rows}."),
+        ],
+        explanation=(
+            f"{rows} rows of tiles times {columns} columns, {rows * columns} in all: a weight of "
+            f"{O * C * 9} numbers, and of 132 multiprocessors "
+            f"{'none waits' if rows * columns >= 132 else f'{132 - rows * columns} wait'}."
+        ),
+        solution=f"answer = ({O} // 128) * ({C} * 9 // 128)",
+    )
+
 
 # ---- one share more --------------------------------------------------------------------------
 
@@ -110,47 +117,57 @@ _which_split = Choice(
 # ---- workspace -------------------------------------------------------------------------------
 
 
-def _memory() -> np.ndarray:
+def _memory(shares: int) -> np.ndarray:
     """[[bytes of the workspace, float32 numbers that the second pass reads]]."""
-    s = replace(_split(26), two_passes=True)
+    s = replace(_split(shares), two_passes=True)
     return np.array([[s.workspace, s.workspace // 4]], dtype=np.float64)
 
 
-def _memory_mistakes() -> list[tuple[np.ndarray, str]]:
-    size, count = _memory()[0]
+def _memory_mistakes(shares: int) -> list[tuple[np.ndarray, str]]:
+    size, count = _memory(shares)[0]
     return [
-        (np.array([[size / 26, count / 26]]), "That is one share. Each has a page of its own."),
-        (np.array([[size, count / 26]]), "The second pass reads every page, not the result alone."),
+        (
+            np.array([[size / shares, count / shares]]),
+            "That is one share. Each has a page of its own.",
+        ),
+        (
+            np.array([[size, count / shares]]),
+            "The second pass reads every page, not the result alone.",
+        ),
         (np.array([[count, count]]), "A float32 number takes four bytes."),
         (
-            np.array([[4 * 26 * 5 * 128 * 128, 26 * 5 * 128 * 128]], dtype=np.float64),
+            np.array([[4 * shares * 5 * 128 * 128, shares * 5 * 128 * 128]], dtype=np.float64),
             "You counted whole tiles. What hangs over the matrix is not stored.",
         ),
     ]
 
 
-_workspace = Grid(
-    key="split-workspace",
-    chapter=_CHAPTER,
-    level=2,
-    title="How large is the workspace?",
-    prompt=(
-        "Example F, a weight of 64·64·3·3 numbers, 26 shares, two passes, float32. How many bytes "
-        "has the workspace, and how many numbers does the second pass read?"
-    ),
-    starter="answer = [..., ...]  # bytes, numbers",
-    hints=(
-        "Every share has a page: a number for each number of the weight.",
-        "A float32 number has four bytes.",
-    ),
-    compute=_memory,
-    compute_mistakes=_memory_mistakes,
-    explanation=(
-        "26 pages of 36,864 numbers: 3.7 MiB, written once and read once. The columns of im2col "
-        "would take 220.5 MiB."
-    ),
-    solution="answer = [4 * 26 * 64 * 64 * 9, 26 * 64 * 64 * 9]",
-)
+@redrawn(shares=(8, 40))
+def _workspace(shares: int = 26) -> Grid:
+    return Grid(
+        key="split-workspace",
+        chapter=_CHAPTER,
+        level=2,
+        title="How large is the workspace?",
+        prompt=(
+            f"Example F, a weight of 64·64·3·3 numbers, {shares} shares, two passes, float32. How "
+            "many bytes has the workspace, and how many numbers does the second pass read?"
+        ),
+        starter="answer = [..., ...]  # bytes, numbers",
+        hints=(
+            "Every share has a page: a number for each number of the weight.",
+            "A float32 number has four bytes.",
+        ),
+        compute=lambda: _memory(shares),
+        compute_mistakes=lambda: _memory_mistakes(shares),
+        explanation=(
+            f"{shares} pages of 36,864 numbers: {shares * 36864 * 4 / 2**20:.1f} MiB, written "
+            "once and read once. The columns of im2col "
+            "would take 220.5 MiB."
+        ),
+        solution=f"answer = [4 * {shares} * 64 * 64 * 9, {shares} * 64 * 64 * 9]",
+    )
+
 
 # ---- rounding by hand ------------------------------------------------------------------------
 
@@ -167,41 +184,55 @@ def _in_order(order: tuple[float, ...]) -> float:
     return total
 
 
-_ADDED = (2000.0, 6.0, 6.0)
-
-
-def _two_orders() -> np.ndarray:
+def _two_orders(added: tuple[float, ...]) -> np.ndarray:
     """[[from the left, from the right]]."""
-    return np.array([[_in_order(_ADDED), _in_order(_ADDED[::-1])]])
+    return np.array([[_in_order(added), _in_order(added[::-1])]])
 
 
-_by_hand = Grid(
-    key="split-three-digits",
-    chapter=_CHAPTER,
-    level=1,
-    title="Three digits",
-    prompt=(
-        "A machine rounds every sum to three digits. The shares are 2000, 6 and 6. What does it "
-        "get if they arrive in this order, and what if the 2000 comes last?"
-    ),
-    starter="answer = [..., ...]  # 2000 first, 2000 last",
-    hints=(
-        "Of numbers about 2000 the machine knows 2000, 2010, 2020 and so on.",
-        "2000 first: what becomes of 2006? And of that and another 6?",
-    ),
-    compute=_two_orders,
-    compute_mistakes=lambda: [
-        (np.array([[2012.0, 2012.0]]), "2012 has four digits. Three are kept."),
-        (np.array([[2010.0, 2010.0]]), "2000 first: 2006 is rounded already, and then comes 6."),
-        (np.array([[2000.0, 2010.0]]), "2006 is nearer to 2010 than to 2000."),
-        (_two_orders()[:, ::-1], "The other way round: first the order with 2000 in front."),
-    ],
-    explanation=(
-        "2000 + 6 becomes 2010, and 2010 + 6 becomes 2020. The other way 6 + 6 = 12 is exact, and "
-        "2012 becomes 2010. Neither is 2012."
-    ),
-    solution="answer = [2020, 2010]",
-)
+@redrawn(large=[1000, 3000, 4000, 5000, 7000, 8000], small=[6, 7])
+def _by_hand(large: int = 2000, small: int = 6) -> Grid:
+    added = (float(large), float(small), float(small))
+    exact = sum(added)
+    return Grid(
+        key="split-three-digits",
+        chapter=_CHAPTER,
+        level=1,
+        title="Three digits",
+        prompt=(
+            f"A machine rounds every sum to three digits. The shares are {large}, {small} and "
+            f"{small}. What does it get if they arrive in this order, and what if the {large} "
+            "comes last?"
+        ),
+        starter=f"answer = [..., ...]  # {large} first, {large} last",
+        hints=(
+            f"Of numbers about {large} the machine knows {large}, {large + 10}, {large + 20} and "
+            "so on.",
+            f"{large} first: what becomes of {large + small}? And of that and another {small}?",
+        ),
+        compute=lambda: _two_orders(added),
+        compute_mistakes=lambda: [
+            (np.array([[exact, exact]]), f"{exact:g} has four digits. Three are kept."),
+            (
+                np.array([[large + 10, large + 10]]),
+                f"{large} first: {large + small} is rounded already, and then comes {small}.",
+            ),
+            (
+                np.array([[large, large + 10]]),
+                f"{large + small} is nearer to {large + 10} than to {large}.",
+            ),
+            (
+                _two_orders(added)[:, ::-1],
+                f"The other way round: first the order with {large} in front.",
+            ),
+        ],
+        explanation=(
+            f"{large} + {small} becomes {large + 10}, and {large + 10} + {small} becomes "
+            f"{large + 20}. The other way {small} + {small} = {2 * small} is exact, and {exact:g} "
+            f"becomes {large + 10}. Neither is {exact:g}."
+        ),
+        solution=f"answer = [{large + 20}, {large + 10}]",
+    )
+
 
 # ---- how many results ------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ..padding import pad
 from ..tables import multiplicity
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import redrawn
 
 __all__ = ["EXERCISES"]
 
@@ -30,49 +31,54 @@ def _row(W: int, KW: int, **how: object) -> ConvGeometry:
 
 # ---- how many inputs share one output size -----------------------------------------------------
 
-_STRIDE, _TAPS, _OUT = 4, 3, 5
 
-
-def _heights() -> list[int]:
+def _heights(stride: int, taps: int, out: int) -> list[int]:
     """All widths that give the output size asked for."""
-    sizes = range(_TAPS, 60)
-    return [W for W in sizes if _row(W, _TAPS, stride=_STRIDE).OW == _OUT]
+    sizes = range(taps, 80)
+    return [W for W in sizes if out == _row(W, taps, stride=stride).OW]
 
 
-_sizes = Number(
-    key="geometry-sizes",
-    chapter=_CHAPTER,
-    level=1,
-    title="One output size, several inputs",
-    prompt=(
-        f"Without padding, a kernel of {_TAPS} rows with stride {_STRIDE} runs over an image, and "
-        f"the output has {_OUT} rows. How many different image heights are possible?"
-    ),
-    hints=(
-        f"What is the smallest image in which {_OUT} windows fit? Think of where the last one "
-        "begins.",
-        "How many rows can be added at the bottom before one more window fits?",
-    ),
-    compute=lambda: len(_heights()),
-    compute_mistakes=lambda: [
-        (1, "Rounding down makes several heights equal. How many rows may be left over?"),
-        (
-            _STRIDE - 1,
-            "Nearly: leaving 0 rows over is one of the possibilities, too.",
-        ),
-        (_TAPS, "The number of taps has no part in it. What may be left over is below the stride."),
-        (_OUT, "That is the number of output rows. How many rows can be left over?"),
-        (
-            _heights()[0],
-            "That is the smallest height. How many further ones give as many output rows?",
-        ),
-    ],
-    explanation=(
-        f"The smallest height is {_heights()[0]}; then 0, 1, 2 or 3 rows are left over, which are "
-        "as many heights as the stride is large."
-    ),
-    solution="answer = len(range(4))  # 0 to stride - 1 rows left over",
+@redrawn(
+    lambda stride, taps, out: len({stride, taps, out}) == 3, stride=(3, 7), taps=(2, 5), out=(3, 8)
 )
+def _sizes(stride: int = 4, taps: int = 3, out: int = 5) -> Number:
+    return Number(
+        key="geometry-sizes",
+        chapter=_CHAPTER,
+        level=1,
+        title="One output size, several inputs",
+        prompt=(
+            f"Without padding, a kernel of {taps} rows with stride {stride} runs over an image, "
+            f"and the output has {out} rows. How many different image heights are possible?"
+        ),
+        hints=(
+            f"What is the smallest image in which {out} windows fit? Think of where the last one "
+            "begins.",
+            "How many rows can be added at the bottom before one more window fits?",
+        ),
+        compute=lambda: len(_heights(stride, taps, out)),
+        compute_mistakes=lambda: [
+            (1, "Rounding down makes several heights equal. How many rows may be left over?"),
+            (
+                stride - 1,
+                "Nearly: leaving 0 rows over is one of the possibilities, too.",
+            ),
+            (
+                taps,
+                "The number of taps has no part in it. What may be left over is below the stride.",
+            ),
+            (out, "That is the number of output rows. How many rows can be left over?"),
+            (
+                _heights(stride, taps, out)[0],
+                "That is the smallest height. How many further ones give as many output rows?",
+            ),
+        ],
+        explanation=(
+            f"The smallest height is {_heights(stride, taps, out)[0]}; then 0 to {stride - 1} "
+            "rows are left over, which are as many heights as the stride is large."
+        ),
+        solution=f"answer = len(range({stride}))  # 0 to stride - 1 rows left over",
+    )
 
 
 # ---- what is left over -------------------------------------------------------------------------
@@ -84,15 +90,15 @@ def _over(geometry: ConvGeometry) -> np.ndarray:
     return np.array([geometry.leftover], dtype=np.float64)
 
 
-def _leftover_mistakes() -> list[tuple[np.ndarray, str]]:
-    right, (s, _) = _over(_LEFT), _LEFT.stride
-    unpadded = replace(_LEFT, padding=((0, 0), (0, 0)))
-    one_sided = replace(_LEFT, padding=((1, 0), (1, 0)))
-    whole = np.array([[size % s for size in _LEFT.padded_size]], dtype=np.float64)
+def _leftover_mistakes(of: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    right, (s, _) = _over(of), of.stride
+    unpadded = replace(of, padding=((0, 0), (0, 0)))
+    one_sided = replace(of, padding=((1, 0), (1, 0)))
+    whole = np.array([[size % s for size in of.padded_size]], dtype=np.float64)
     return [
         (right[:, ::-1], "Rows come first, then columns. They have different sizes here."),
         (_over(unpadded), "You left the border out: one row above and one below."),
-        (_over(replace(_LEFT, dilation=(1, 1))), "You left the dilation out of the span."),
+        (_over(replace(of, dilation=(1, 1))), "You left the dilation out of the span."),
         (_over(one_sided), "The border stands on both sides, so it counts twice."),
         (
             whole,
@@ -102,31 +108,40 @@ def _leftover_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_leftover = Grid(
-    key="geometry-leftover",
-    chapter=_CHAPTER,
-    level=1,
-    title="What is left over?",
-    prompt=(
-        f"An image of {_LEFT.H}×{_LEFT.W} with a border of 1 on all sides, a kernel of {_LEFT.KH}×"
-        f"{_LEFT.KW}, stride {_LEFT.stride[0]}, dilation {_LEFT.dilation[0]}. How many rows at the "
-        "bottom and columns on the right of the padded image does no window read?"
-    ),
-    starter="answer = [..., ...]  # rows, columns",
-    hints=(
-        "How many rows and columns does the padded image have, and how many does one window span?",
-        "The difference is the way that the window can go. Divide it by the stride: what remains?",
-    ),
-    compute=lambda: _over(_LEFT),
-    compute_mistakes=_leftover_mistakes,
-    explanation=(
-        f"The padded image is {_LEFT.padded_size[0]}×{_LEFT.padded_size[1]}, the window spans "
-        f"{_LEFT.span[0]}×{_LEFT.span[1]}. The ways are "
-        f"{_LEFT.padded_size[0] - _LEFT.span[0]} and {_LEFT.padded_size[1] - _LEFT.span[1]}, and "
-        "these leave a remainder when divided by 3."
-    ),
-    solution="answer = [(15 - 5) % 3, (18 - 7) % 3]",
-)
+def _leaves_both(of: ConvGeometry) -> bool:
+    """Other sizes both ways, and not twice the same remainder."""
+    return of.leftover[0] != of.leftover[1] and of.H != of.W
+
+
+@redrawn(_leaves_both, of=lambda dice: replace(_LEFT, H=dice.between(9, 20), W=dice.between(9, 20)))
+def _leftover(of: ConvGeometry = _LEFT) -> Grid:
+    return Grid(
+        key="geometry-leftover",
+        chapter=_CHAPTER,
+        level=1,
+        title="What is left over?",
+        prompt=(
+            f"An image of {of.H}×{of.W} with a border of 1 on all sides, a kernel of {of.KH}×"
+            f"{of.KW}, stride {of.stride[0]}, dilation {of.dilation[0]}. How many rows at the "
+            "bottom and columns on the right of the padded image does no window read?"
+        ),
+        starter="answer = [..., ...]  # rows, columns",
+        hints=(
+            "How many rows and columns does the padded image have, and how many does one window "
+            "span?",
+            "The difference is the way that the window can go. Divide it by the stride: what "
+            "remains?",
+        ),
+        compute=lambda: _over(of),
+        compute_mistakes=lambda: _leftover_mistakes(of),
+        explanation=(
+            f"The padded image is {of.padded_size[0]}×{of.padded_size[1]}, the window spans "
+            f"{of.span[0]}×{of.span[1]}. The ways are "
+            f"{of.padded_size[0] - of.span[0]} and {of.padded_size[1] - of.span[1]}, and "
+            "these leave a remainder when divided by 3."
+        ),
+        solution=f"answer = [({of.H + 2} - 5) % 3, ({of.W + 2} - 7) % 3]",
+    )
 
 
 # ---- the two sides of "same" -------------------------------------------------------------------
@@ -135,57 +150,58 @@ _leftover = Grid(
 def _sides(taps: int, dilation: int) -> np.ndarray:
     """[[before, after]] of padding "same" along one axis."""
     geometry = ConvGeometry(
-        C=1, H=1, W=20, O=1, KH=1, KW=taps, padding="same", dilation=(1, dilation)
+        C=1, H=1, W=40, O=1, KH=1, KW=taps, padding="same", dilation=(1, dilation)
     )
     return np.array([geometry.padding[1]], dtype=np.float64)
 
 
-_SAME_TAPS, _SAME_DILATION = 4, 3
-
-_same = Grid(
-    key="geometry-same",
-    chapter=_CHAPTER,
-    level=1,
-    title="The two sides of “same”",
-    prompt=(
-        f"A row of {_SAME_TAPS} taps with dilation {_SAME_DILATION} and `padding='same'`. How many "
-        "cells does PyTorch put before the row, and how many after it?"
-    ),
-    starter="answer = [..., ...]  # before, after",
-    hints=(
-        "Without a border the output is shorter than the input by the span less 1. That is the "
-        "number of border cells in all.",
-        "They are shared out evenly. If one is left, it goes to the end.",
-    ),
-    compute=lambda: _sides(_SAME_TAPS, _SAME_DILATION),
-    compute_mistakes=lambda: [
-        (
-            _sides(_SAME_TAPS, _SAME_DILATION)[:, ::-1],
-            "The right two numbers on the wrong sides: the odd cell goes to the end.",
+@redrawn(lambda taps, dilation: dilation * (taps - 1) % 2, taps=[2, 4, 6], dilation=[3, 5])
+def _same(taps: int = 4, dilation: int = 3) -> Grid:
+    return Grid(
+        key="geometry-same",
+        chapter=_CHAPTER,
+        level=1,
+        title="The two sides of “same”",
+        prompt=(
+            f"A row of {taps} taps with dilation {dilation} and `padding='same'`. How many "
+            "cells does PyTorch put before the row, and how many after it?"
         ),
-        (
-            _sides(_SAME_TAPS, 1),
-            "That is without dilation. How many cells does the window span?",
+        starter="answer = [..., ...]  # before, after",
+        hints=(
+            "Without a border the output is shorter than the input by the span less 1. That is the "
+            "number of border cells in all.",
+            "They are shared out evenly. If one is left, it goes to the end.",
         ),
-        (
-            np.array([[_sides(_SAME_TAPS, _SAME_DILATION).min()] * 2]),
-            "With these two the output is one cell too short.",
+        compute=lambda: _sides(taps, dilation),
+        compute_mistakes=lambda: [
+            (
+                _sides(taps, dilation)[:, ::-1],
+                "The right two numbers on the wrong sides: the odd cell goes to the end.",
+            ),
+            (
+                _sides(taps, 1),
+                "That is without dilation. How many cells does the window span?",
+            ),
+            (
+                np.array([[_sides(taps, dilation).min()] * 2]),
+                "With these two the output is one cell too short.",
+            ),
+            (
+                np.array([[_sides(taps, dilation).max()] * 2]),
+                "With these two the output is one cell too long.",
+            ),
+            (
+                np.array([[0, _sides(taps, dilation).sum()]]),
+                "The number in all is right. It is shared out to both sides.",
+            ),
+        ],
+        explanation=(
+            f"The span is {dilation}·({taps} − 1) + 1 = {dilation * (taps - 1) + 1}, so "
+            f"{dilation * (taps - 1)} border cells are needed: the smaller half before, "
+            "the larger one after."
         ),
-        (
-            np.array([[_sides(_SAME_TAPS, _SAME_DILATION).max()] * 2]),
-            "With these two the output is one cell too long.",
-        ),
-        (
-            np.array([[0, _sides(_SAME_TAPS, _SAME_DILATION).sum()]]),
-            "The number in all is right. It is shared out to both sides.",
-        ),
-    ],
-    explanation=(
-        "The span is 3·(4 − 1) + 1 = 10, so 9 border cells are needed: the smaller half before, "
-        "the larger one after."
-    ),
-    solution="total = 3 * (4 - 1)\nanswer = [total // 2, total - total // 2]",
-)
+        solution=f"total = {dilation} * ({taps} - 1)\nanswer = [total // 2, total - total // 2]",
+    )
 
 
 # ---- what a border reads -----------------------------------------------------------------------
@@ -252,6 +268,7 @@ _border = Grid(
         "the row backwards, without its outermost cell."
     ),
     solution="row = [1, 2, 0, 1, 3]\nanswer = [*row[3:0:-1], *row[-2:-5:-1]]",
+    same_for_all="The row is the first of example B, which the page shows beside it.",
 )
 
 
@@ -260,8 +277,8 @@ _border = Grid(
 _STEPS = _row(11, 4, stride=3)
 
 
-def _use_mistakes() -> list[tuple[np.ndarray, str]]:
-    right = _uses()
+def _use_mistakes(of: ConvGeometry) -> list[tuple[np.ndarray, str]]:
+    right = _uses(of)
     return [
         (
             np.maximum(right, 1),
@@ -272,42 +289,52 @@ def _use_mistakes() -> list[tuple[np.ndarray, str]]:
             "You marked which cells are read. Where two windows overlap, a cell is read twice.",
         ),
         (
-            multiplicity(replace(_STEPS, stride=(1, 1))).astype(float),
+            multiplicity(replace(of, stride=(1, 1))).astype(float),
             "That is stride 1. Here the window moves by 3.",
         ),
         (
-            multiplicity(replace(_STEPS, stride=(1, 4))).astype(float),
-            "Here the windows stand side by side. With stride 3 and 4 taps neighbours share a "
-            "cell.",
+            multiplicity(replace(of, stride=(1, of.KW))).astype(float),
+            f"Here the windows stand side by side. With stride 3 and {of.KW} taps neighbours "
+            "overlap.",
         ),
     ]
 
 
-def _uses() -> np.ndarray:
-    return multiplicity(_STEPS).astype(np.float64)
+def _uses(of: ConvGeometry) -> np.ndarray:
+    return multiplicity(of).astype(np.float64)
 
 
-_counts = Grid(
-    key="geometry-counts",
-    chapter=_CHAPTER,
-    level=2,
-    title="How often is each cell read?",
-    prompt=(
-        "A row of 11 cells, a kernel of 4 taps, stride 3, no padding. How often is each cell read?"
-    ),
-    starter="answer = [" + ", ".join(["..."] * 11) + "]",
-    hints=(
-        "The windows begin at cells 0, 3 and 6. Why not at 9?",
-        "Write down which cells each window covers, and count.",
-    ),
-    compute=_uses,
-    compute_mistakes=_use_mistakes,
-    explanation=(
-        "The windows cover cells 0–3, 3–6 and 6–9. Cells 3 and 6 are read twice, and cell 10 is "
-        "left over."
-    ),
-    solution="answer = np.zeros(11)\nfor q in range(3):\n    answer[3 * q : 3 * q + 4] += 1",
+@redrawn(
+    lambda of: of.leftover[1] > 0,
+    of=lambda dice: _row(dice.between(9, 13), dice.between(4, 5), stride=3),
 )
+def _counts(of: ConvGeometry = _STEPS) -> Grid:
+    return Grid(
+        key="geometry-counts",
+        chapter=_CHAPTER,
+        level=2,
+        title="How often is each cell read?",
+        prompt=(
+            f"A row of {of.W} cells, a kernel of {of.KW} taps, stride 3, no padding. How often is "
+            "each cell read?"
+        ),
+        starter="answer = [" + ", ".join(["..."] * of.W) + "]",
+        hints=(
+            f"The windows begin at cells 0, 3 and so on. Why is {3 * (of.OW - 1)} the last of "
+            "them?",
+            "Write down which cells each window covers, and count.",
+        ),
+        compute=lambda: _uses(of),
+        compute_mistakes=lambda: _use_mistakes(of),
+        explanation=(
+            f"{of.OW} windows of {of.KW} cells, 3 apart. Where two overlap a cell is read twice, "
+            f"and {of.leftover[1]} at the end {'is' if of.leftover[1] == 1 else 'are'} left over."
+        ),
+        solution=(
+            f"answer = np.zeros({of.W})\nfor q in range({of.OW}):\n"
+            f"    answer[3 * q : 3 * q + {of.KW}] += 1"
+        ),
+    )
 
 
 # ---- cells that nobody reads -------------------------------------------------------------------
@@ -315,15 +342,15 @@ _counts = Grid(
 _GAPS = ConvGeometry(C=1, H=8, W=8, O=1, KH=2, KW=2, stride=3)
 
 
-def _unread() -> int:
-    return int((multiplicity(_GAPS) == 0).sum())
+def _unread(of: ConvGeometry) -> int:
+    return int((multiplicity(of) == 0).sum())
 
 
-def _unread_mistakes() -> list[tuple[int, str]]:
-    rows = int((multiplicity(_GAPS).sum(axis=1) == 0).sum())
+def _unread_mistakes(of: ConvGeometry) -> list[tuple[int, str]]:
+    rows = int((multiplicity(of).sum(axis=1) == 0).sum())
     return [
         (
-            _GAPS.H * _GAPS.W - _unread(),
+            of.H * of.W - _unread(of),
             "These are the cells that are read. The others were asked for.",
         ),
         (
@@ -331,39 +358,43 @@ def _unread_mistakes() -> list[tuple[int, str]]:
             "You counted the cells whose row *and* column are not read. One of the two is enough.",
         ),
         (
-            rows * _GAPS.W,
+            rows * of.W,
             "These are the cells of the rows that are not read. Columns are skipped, too.",
         ),
         (
-            2 * rows * _GAPS.W,
+            2 * rows * of.W,
             "Cells that lie in such a row and in such a column are counted twice here.",
         ),
         (rows, "That is the number of rows that are not read. Count cells, columns included."),
     ]
 
 
-_blind = Number(
-    key="geometry-unread",
-    chapter=_CHAPTER,
-    level=2,
-    title="Cells that no window reads",
-    prompt=(
-        f"A kernel of {_GAPS.KH}×{_GAPS.KW} with stride {_GAPS.stride[0]} runs over an image of "
-        f"{_GAPS.H}×{_GAPS.W}, without padding. How many of its cells get no gradient, whatever "
-        "comes after the convolution?"
-    ),
-    hints=(
-        "Along one axis the windows cover cells 0–1, 3–4 and 6–7. Which are skipped?",
-        "A cell is read if its row and its column are. How many are read, and how many remain?",
-    ),
-    compute=_unread,
-    compute_mistakes=_unread_mistakes,
-    explanation=(
-        "Rows 2 and 5 and columns 2 and 5 are skipped. Six rows times six columns are read, which "
-        "are 36 of 64 cells."
-    ),
-    solution="answer = 8 * 8 - 6 * 6",
-)
+@redrawn(size=[5, 8, 11, 14])
+def _blind(size: int = 8) -> Number:
+    of = replace(_GAPS, H=size, W=size)
+    read = size - size // 3
+    return Number(
+        key="geometry-unread",
+        chapter=_CHAPTER,
+        level=2,
+        title="Cells that no window reads",
+        prompt=(
+            f"A kernel of {of.KH}×{of.KW} with stride {of.stride[0]} runs over an image of "
+            f"{of.H}×{of.W}, without padding. How many of its cells get no gradient, whatever "
+            "comes after the convolution?"
+        ),
+        hints=(
+            "Along one axis the windows cover cells 0–1, 3–4 and so on. Which are skipped?",
+            "A cell is read if its row and its column are. How many are read, and how many remain?",
+        ),
+        compute=lambda: _unread(of),
+        compute_mistakes=lambda: _unread_mistakes(of),
+        explanation=(
+            f"Every third row and column is skipped, from 2 on. {read} rows times {read} columns "
+            f"are read, which are {read * read} of {size * size} cells."
+        ),
+        solution=f"answer = {size} * {size} - {read} * {read}",
+    )
 
 
 # ---- which padding mode was it -----------------------------------------------------------------

@@ -10,16 +10,18 @@ import numpy as np
 
 from .. import windows
 from ..checks import Draw, random_geometry, random_operands
-from ..examples import example
+from ..examples import Example, example
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
-from .words import mutant_says, numbers_of, written_out
+from .redraw import like, redrawn
+from .words import called, given, mutant_says, numbers_of, written_out
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "weight_gradient"
+_A, _B, _C = example("A"), example("B"), example("C")
 
 
 def _grad_weight(letter: str, grad_output: np.ndarray | None = None) -> np.ndarray:
@@ -42,62 +44,68 @@ def _mutated(name: str, letter: str, grad_output: np.ndarray | None = None) -> n
 _I, _J = 0, 2
 
 
-def _one_tap_mistakes() -> list[tuple[float, str]]:
+def _taps(of: Example) -> np.ndarray:
+    x, _, _, g = of.arrays()
+    return windows.grad_weight(g, x, of.geometry)[0, 0]
+
+
+def _one_tap_mistakes(of: Example, i: int, j: int) -> list[tuple[float, str]]:
     names = ("wgrad_g_turned", "wgrad_g_transposed", "wgrad_position_mean")
-    x, _, _, g = example("B").arrays()
-    taps = _grad_weight("B")[0, 0]
+    x, _, _, g = of.arrays()
+    taps = _taps(of)
     return [
         (
-            taps[_I, _J - 1],
-            f"That is tap ({_I}, {_J - 1}). Tap ({_I}, {_J}) reads one column further to the "
-            "right.",
+            taps[i, j - 1],
+            f"That is tap ({i}, {j - 1}). Tap ({i}, {j}) reads one column further to the right.",
         ),
         (
-            taps[_J, _I],
-            f"That is tap ({_J}, {_I}): the row comes first, `i` counts down, `j` to the right.",
+            taps[j, i],
+            f"That is tap ({j}, {i}): the row comes first, `i` counts down, `j` to the right.",
         ),
-        (taps[0, 0], f"That is tap (0, 0). Tap ({_I}, {_J}) reads {_J} columns further right."),
-        *((_mutated(name, "B")[0, 0, _I, _J], mutant_says(name)) for name in names),
+        (taps[0, 0], f"That is tap (0, 0). Tap ({i}, {j}) begins at row {i}, column {j} of x."),
+        *((MUTANTS[name](g, x, of.geometry)[0, 0, i, j], mutant_says(name)) for name in names),
         (
-            x[0, 0, _I, _J] * g[0, 0, 0, 0],
+            x[0, 0, i, j] * g[0, 0, 0, 0],
             "That is the product of the first window alone. Every window adds one.",
         ),
     ]
 
 
-_one_tap = Number(
-    key="weight-one-tap",
-    chapter=_CHAPTER,
-    level=1,
-    title="One tap",
-    prompt=(
-        "Example B: a 3×3 kernel slides over a 5×5 image, so `grad_output` is 3×3 too. Which "
-        f"number is `grad_weight[0, 0, {_I}, {_J}]`?\n\n{numbers_of('B', 'x', 'grad_output')}"
-    ),
-    hints=(
-        f"Tap ({_I}, {_J}) reads a different cell of x in each window. Where does it stand in "
-        "window (0, 0), and where in window (2, 2)?",
-        f"All together it reads the block of 3×3 cells that begins at row {_I}, column {_J}.",
-        "Lay grad_output on that block, as it is, and add the nine products.",
-    ),
-    compute=lambda: _grad_weight("B")[0, 0, _I, _J],
-    compute_mistakes=_one_tap_mistakes,
-    explanation=(
-        f"Tap ({_I}, {_J}) reads rows {_I} to {_I + 2} and columns {_J} to {_J + 2} of x as the "
-        "window moves. Nine products of these cells with grad_output add up to its gradient."
-    ),
-    solution=(
-        "x, _, _, g = example('B').arrays()\n"
-        f"answer = (x[0, 0, {_I}:{_I + 3}, {_J}:{_J + 3}] * g[0, 0]).sum()"
-    ),
-)
+@redrawn(lambda of, i, j: i < j, of=like("B"), i=(0, 1), j=(1, 2))
+def _one_tap(of: Example = _B, i: int = _I, j: int = _J) -> Number:
+    return Number(
+        key="weight-one-tap",
+        chapter=_CHAPTER,
+        level=1,
+        title="One tap",
+        prompt=(
+            f"{called(of)}: a 3×3 kernel slides over a 5×5 image, so `grad_output` is 3×3 too. "
+            "Which "
+            f"number is `grad_weight[0, 0, {i}, {j}]`?\n\n{numbers_of(of, 'x', 'grad_output')}"
+        ),
+        hints=(
+            f"Tap ({i}, {j}) reads a different cell of x in each window. Where does it stand in "
+            "window (0, 0), and where in window (2, 2)?",
+            f"All together it reads the block of 3×3 cells that begins at row {i}, column {j}.",
+            "Lay grad_output on that block, as it is, and add the nine products.",
+        ),
+        compute=lambda: _taps(of)[i, j],
+        compute_mistakes=lambda: _one_tap_mistakes(of, i, j),
+        explanation=(
+            f"Tap ({i}, {j}) reads rows {i} to {i + 2} and columns {j} to {j + 2} of x as the "
+            "window moves. Nine products of these cells with grad_output add up to its gradient."
+        ),
+        solution=(
+            f"{given(of, 'x', 'grad_output')}\n"
+            f"answer = (x[0, 0, {i}:{i + 3}, {j}:{j + 3}] * grad_output[0, 0]).sum()"
+        ),
+    )
 
 
 # ---- how many products meet in a tap -------------------------------------------------------
 
 
-def _how_many_mistakes() -> list[tuple[int, str]]:
-    g = example("C").geometry
+def _how_many_mistakes(g: ConvGeometry) -> list[tuple[int, str]]:
     return [
         (g.OH * g.OW, f"That is one image's share. There are {g.N} images, and their shares add."),
         (
@@ -117,40 +125,48 @@ def _how_many_mistakes() -> list[tuple[int, str]]:
     ]
 
 
-_how_many = Number(
-    key="weight-how-many",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many products?",
-    prompt=(
-        "Example C: two images of 6×7 with one channel, a 3×3 kernel, stride 2, no padding. How "
-        "many products x·g add up to one tap of the weight gradient?"
-    ),
-    hints=(
-        "A tap takes part once in every output cell. How many output cells are there in one image?",
-        "Both images use the same kernel.",
-    ),
-    compute=lambda: example("C").geometry.N * example("C").geometry.OH * example("C").geometry.OW,
-    compute_mistakes=_how_many_mistakes,
-    explanation=(
-        "One product for every output cell of every image, N·OH·OW, and the same number for every "
-        "tap, whatever the kernel's size."
-    ),
-    solution="g = example('C').geometry\nanswer = g.N * g.OH * g.OW",
+@redrawn(
+    of=lambda dice: replace(
+        example("C").geometry, N=dice.between(2, 4), H=dice.between(5, 9), W=dice.between(5, 9)
+    )
 )
+def _how_many(of: ConvGeometry = _C.geometry) -> Number:
+    named = "Example C: two" if of == example("C").geometry else f"{of.N}"
+    return Number(
+        key="weight-how-many",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many products?",
+        prompt=(
+            f"{named} images of {of.H}×{of.W} with one channel, a 3×3 kernel, stride 2, no "
+            "padding. How many products x·g add up to one tap of the weight gradient?"
+        ),
+        hints=(
+            "A tap takes part once in every output cell. How many output cells are there in one "
+            "image?",
+            "All images use the same kernel.",
+        ),
+        compute=lambda: of.N * of.OH * of.OW,
+        compute_mistakes=lambda: _how_many_mistakes(of),
+        explanation=(
+            "One product for every output cell of every image, N·OH·OW, and the same number for "
+            "every tap, whatever the kernel's size."
+        ),
+        solution=f"answer = {of.N} * {of.OH} * {of.OW}",
+    )
 
 
 # ---- all taps of example A -----------------------------------------------------------------
 
 
-def _one_pixel_mistakes() -> list[tuple[np.ndarray, str]]:
-    x, _, _, g = example("A").arrays()
-    right = _grad_weight("A")[0, 0]
+def _one_pixel_mistakes(of: Example) -> list[tuple[np.ndarray, str]]:
+    x, _, _, g = of.arrays()
+    right = _taps(of)
     corner = np.zeros_like(right)
     corner[: g.shape[2], : g.shape[3]] = x[0, 0, 0, 0] * g[0, 0]
     return [
         (
-            _mutated("wgrad_g_turned", "A")[0, 0],
+            MUTANTS["wgrad_g_turned"](g, x, of.geometry)[0, 0],
             "The right taps, but grad_output stands in them the wrong way round. Window (0, 0) "
             "begins furthest up and to the left, so the pixel lies deepest inside it, under tap "
             "(2, 2).",
@@ -164,50 +180,53 @@ def _one_pixel_mistakes() -> list[tuple[np.ndarray, str]]:
             "That is where the taps would be without padding. The pixel lies in the middle of the "
             "padded map.",
         ),
-        (_mutated("wgrad_shifted", "A")[0, 0], mutant_says("wgrad_shifted")),
+        (MUTANTS["wgrad_shifted"](g, x, of.geometry)[0, 0], mutant_says("wgrad_shifted")),
         (
-            _mutated("wgrad_position_mean", "A")[0, 0],
+            MUTANTS["wgrad_position_mean"](g, x, of.geometry)[0, 0],
             mutant_says("wgrad_position_mean"),
         ),
     ]
 
 
-_one_pixel = Grid(
-    key="weight-one-pixel",
-    chapter=_CHAPTER,
-    level=2,
-    title="All sixteen taps of one pixel",
-    prompt=(
-        "Example A: the image is a single pixel, padded with two cells of zeros on every side; the "
-        "kernel is 4×4 and `grad_output` 2×2. What is `grad_weight[0, 0]`?\n\n"
-        + numbers_of("A", "x", "grad_output")
-    ),
-    starter="answer = np.full((4, 4), ...)",
-    hints=(
-        "A tap has a gradient only if in some window it lies on the pixel: all other products are "
-        "products with 0. How many taps are that?",
-        "In window (p, q) the pixel lies under tap (2 − p, 2 − q).",
-        "So `grad_weight[0, 0, 2 − p, 2 − q]` is the pixel times `grad_output[0, 0, p, q]`.",
-    ),
-    compute=lambda: _grad_weight("A")[0, 0],
-    compute_mistakes=_one_pixel_mistakes,
-    operands=lambda: {
-        "geometry": example("A").geometry,
-        "target": "weight",
-        "x": example("A").arrays().x,
-        "grad_output": example("A").arrays().grad_output,
-    },
-    explanation=(
-        "Four of the sixteen taps meet the pixel, each in one window. grad_output appears turned "
-        "by 180°, because the pixel stays while the window moves: with a single pixel nothing adds "
-        "up that could hide it."
-    ),
-    solution=(
-        "x, _, _, g = example('A').arrays()\n"
-        "answer = np.zeros((4, 4))\n"
-        "answer[1:3, 1:3] = x[0, 0, 0, 0] * g[0, 0, ::-1, ::-1]"
-    ),
-)
+@redrawn(of=like("A"))
+def _one_pixel(of: Example = _A) -> Grid:
+    return Grid(
+        key="weight-one-pixel",
+        chapter=_CHAPTER,
+        level=2,
+        title="All sixteen taps of one pixel",
+        prompt=(
+            f"{called(of)}: the image is a single pixel, padded with two cells of zeros on every "
+            "side; the "
+            "kernel is 4×4 and `grad_output` 2×2. What is `grad_weight[0, 0]`?\n\n"
+            + numbers_of(of, "x", "grad_output")
+        ),
+        starter="answer = np.full((4, 4), ...)",
+        hints=(
+            "A tap has a gradient only if in some window it lies on the pixel: all other "
+            "products are products with 0. How many taps are that?",
+            "In window (p, q) the pixel lies under tap (2 − p, 2 − q).",
+            "So `grad_weight[0, 0, 2 − p, 2 − q]` is the pixel times `grad_output[0, 0, p, q]`.",
+        ),
+        compute=lambda: _taps(of),
+        compute_mistakes=lambda: _one_pixel_mistakes(of),
+        operands=lambda: {
+            "geometry": of.geometry,
+            "target": "weight",
+            "x": of.arrays().x,
+            "grad_output": of.arrays().grad_output,
+        },
+        explanation=(
+            "Four of the sixteen taps meet the pixel, each in one window. grad_output appears "
+            "turned by 180°, because the pixel stays while the window moves: with a single pixel "
+            "nothing adds up that could hide it."
+        ),
+        solution=(
+            f"{given(of, 'x', 'grad_output')}\n"
+            "answer = np.zeros((4, 4))\n"
+            "answer[1:3, 1:3] = x[0, 0, 0, 0] * grad_output[0, 0, ::-1, ::-1]"
+        ),
+    )
 
 
 # ---- the crop ------------------------------------------------------------------------------
@@ -271,6 +290,7 @@ _crop = Grid(
     ),
     solution="geometry = example('C').geometry\n"
     "answer = [geometry.KH + geometry.surplus[0], geometry.KW + geometry.surplus[1]]",
+    same_for_all="The question is about the leftover of example C; the chapter counts it along.",
 )
 
 

@@ -15,6 +15,7 @@ from ..roofline import CARDS, Card, bound
 from ..schedule import Schedule, Tile
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial
+from .redraw import redrawn
 
 __all__ = ["EXERCISES", "TOY"]
 
@@ -58,6 +59,7 @@ _ridge = Number(
         "30.3 over 0.3. A layer with fewer operations for a byte waits for the memory of this card."
     ),
     solution="answer = 30.3 / 0.3",
+    same_for_all="The card is one of those that the chapter compares.",
 )
 
 # ---- tiles -----------------------------------------------------------------------------------
@@ -66,98 +68,115 @@ _WIDE = ConvGeometry(N=8, C=32, H=28, W=28, O=96, KH=3, KW=3, padding=1)
 _TILE = 64
 
 
-def _tiles(target: str) -> int:
-    return Schedule(_WIDE, target, tile=Tile(_TILE, _TILE, 1)).tiles
+def _tiles(of: ConvGeometry, target: str) -> int:
+    return Schedule(of, target, tile=Tile(_TILE, _TILE, 1)).tiles
 
 
-_how_many = Number(
-    key="time-tiles",
-    chapter=_CHAPTER,
-    level=1,
-    title="How many tiles?",
-    prompt=(
-        "A 3×3 layer from 32 to 96 channels, 8 images of 28×28, padding 1. Its weight gradient is "
-        "a matrix with a row for each kernel and a column for each channel and tap. Into how many "
-        "tiles of 64×64 is it cut?"
-    ),
-    hints=(
-        "How many rows and how many columns has the matrix?",
-        "Divide each by 64 and round up: a tile that is half empty is a tile.",
-    ),
-    compute=lambda: _tiles("weight"),
-    compute_mistakes=lambda: [
-        (
-            _WIDE.O * _WIDE.C * 9 / _TILE**2,
-            "That many tiles' worth of numbers there are. Each side is rounded up by itself.",
-        ),
-        (
-            (_WIDE.O // _TILE) * (_WIDE.C * 9 // _TILE),
-            "You rounded down. What is left at an edge needs a tile, too.",
-        ),
-        (
-            _tiles("forward"),
-            "Those are the tiles of the output. The weight gradient has no row for a position.",
-        ),
-        (
-            math.ceil(_WIDE.O / _TILE) * math.ceil(_WIDE.C / _TILE),
-            "A kernel has nine taps for each channel: the matrix has 32·9 columns.",
-        ),
-    ],
-    explanation=(
-        "96 rows are two tiles, 288 columns are five. The output of the same layer has 6272 rows "
-        "and 96 columns: 98 times 2 tiles."
-    ),
-    solution="answer = -(-96 // 64) * -(-32 * 9 // 64)",
+@redrawn(
+    lambda of: of.O % _TILE and of.C * 9 % _TILE and of.C != of.O,
+    of=lambda dice: replace(_WIDE, C=16 * dice.between(1, 8), O=16 * dice.between(5, 14)),
 )
+def _how_many(of: ConvGeometry = _WIDE) -> Number:
+    rows, columns = math.ceil(of.O / _TILE), math.ceil(of.C * 9 / _TILE)
+    return Number(
+        key="time-tiles",
+        chapter=_CHAPTER,
+        level=1,
+        title="How many tiles?",
+        prompt=(
+            f"A 3×3 layer from {of.C} to {of.O} channels, 8 images of 28×28, padding 1. Its "
+            "weight gradient is a matrix with a row for each kernel and a column for each "
+            "channel and tap. Into how many tiles of 64×64 is it cut?"
+        ),
+        hints=(
+            "How many rows and how many columns has the matrix?",
+            "Divide each by 64 and round up: a tile that is half empty is a tile.",
+        ),
+        compute=lambda: _tiles(of, "weight"),
+        compute_mistakes=lambda: [
+            (
+                of.O * of.C * 9 / _TILE**2,
+                "That many tiles' worth of numbers there are. Each side is rounded up by itself.",
+            ),
+            (
+                (of.O // _TILE) * (of.C * 9 // _TILE),
+                "You rounded down. What is left at an edge needs a tile, too.",
+            ),
+            (
+                _tiles(of, "forward"),
+                "Those are the tiles of the output. The weight gradient has no row for a position.",
+            ),
+            (
+                math.ceil(of.O / _TILE) * math.ceil(of.C / _TILE),
+                f"A kernel has nine taps for each channel: the matrix has {of.C}·9 columns.",
+            ),
+        ],
+        explanation=(
+            f"{of.O} rows are {rows} tiles, {of.C * 9} columns are {columns}. The output of the "
+            f"same layer has 6272 rows and {of.O} columns: 98 times {rows} tiles."
+        ),
+        solution=f"answer = -(-{of.O} // 64) * -(-{of.C} * 9 // 64)",
+    )
+
 
 # ---- waves -----------------------------------------------------------------------------------
 
 
-def _waves(splits: int = 6) -> np.ndarray:
+def _waves(splits: int) -> np.ndarray:
     """[[waves, places left empty in the last one]]."""
     cut = Schedule(TOY, tile=Tile(16, 16, 1), splits=splits, processors=_FOUR)
     return np.array([[cut.waves, _FOUR - cut.last_wave]], dtype=np.float64)
 
 
-def _waves_mistakes() -> list[tuple[np.ndarray, str]]:
-    waves, empty = _waves()[0]
+def _waves_mistakes(splits: int) -> list[tuple[np.ndarray, str]]:
+    waves, empty = _waves(splits)[0]
     return [
-        (_waves(1), "That is without shares: five programs. In six shares each there are more."),
+        (
+            _waves(1),
+            f"That is without shares: five programs. In {splits} shares each there are more.",
+        ),
         (
             np.array([[waves - 1, empty]]),
-            "After so many waves two programs have not begun. They need a wave of their own.",
+            "After so many waves some programs have not begun. They need a wave of their own.",
         ),
         (
             np.array([[waves, 0]]),
-            "Eight waves have room for 32 programs. How many are there?",
+            f"{waves:g} waves have room for {4 * waves:g} programs. How many are there?",
         ),
-        (np.array([[30, empty]]), "That is how many programs there are. Four run at once."),
+        (np.array([[5 * splits, empty]]), "That is how many programs there are. Four run at once."),
     ]
 
 
-_how_often = Grid(
-    key="time-waves",
-    chapter=_CHAPTER,
-    level=2,
-    title="Waves",
-    prompt=(
-        "The card with four multiprocessors and the weight gradient of five tiles. The sum of each "
-        "tile is cut into six shares. In how many waves do the programs run, and how many places "
-        "are left empty in the last one?"
-    ),
-    starter="answer = [..., ...]  # waves, empty places in the last wave",
-    hints=(
-        "Each share of each tile is a program: how many are there?",
-        "Four at once. The last wave counts as one, however many are in it.",
-    ),
-    compute=_waves,
-    compute_mistakes=_waves_mistakes,
-    explanation=(
-        "Thirty programs in eight waves, and two places stay empty. Each sums 6 windows, so it "
-        "takes 8·6 = 48 steps. With four shares, and no place empty, it takes 45."
-    ),
-    solution="programs = 5 * 6\nwaves = -(-programs // 4)\nanswer = [waves, 4 * waves - programs]",
-)
+@redrawn(splits=[2, 3, 9, 18])
+def _how_often(splits: int = 6) -> Grid:
+    waves = math.ceil(5 * splits / 4)
+    return Grid(
+        key="time-waves",
+        chapter=_CHAPTER,
+        level=2,
+        title="Waves",
+        prompt=(
+            "The card with four multiprocessors and the weight gradient of five tiles. The sum "
+            f"of each tile is cut into {splits} shares. In how many waves do the programs run, "
+            "and how many places are left empty in the last one?"
+        ),
+        starter="answer = [..., ...]  # waves, empty places in the last wave",
+        hints=(
+            "Each share of each tile is a program: how many are there?",
+            "Four at once. The last wave counts as one, however many are in it.",
+        ),
+        compute=lambda: _waves(splits),
+        compute_mistakes=lambda: _waves_mistakes(splits),
+        explanation=(
+            f"{5 * splits} programs, four at once: {waves} waves, and the last has "
+            f"{4 * waves - 5 * splits} of its places empty. With four shares, or eight, none is."
+        ),
+        solution=(
+            f"programs = 5 * {splits}\nwaves = -(-programs // 4)\n"
+            "answer = [waves, 4 * waves - programs]"
+        ),
+    )
+
 
 # ---- what helps ------------------------------------------------------------------------------
 
@@ -237,6 +256,7 @@ _first_lost = Number(
         "100000000001 in binary has twelve digits and a one at either end. TF32 takes 2048 for it."
     ),
     solution="answer = 2**11 + 1",
+    same_for_all="TF32 has one number of digits, whoever asks.",
 )
 
 # ---- which precision -------------------------------------------------------------------------

@@ -15,65 +15,69 @@ from ..examples import example
 from ..geometry import ConvGeometry
 from .base import Choice, Exercise, Grid, Number
 from .functions import Function, Trial, geometries
+from .redraw import maps, redrawn
 
 __all__ = ["EXERCISES"]
 
 _CHAPTER = "without_loops"
+_D = example("D").geometry
 
 # ---- an address ------------------------------------------------------------------------------
 
-_CELL = 2, 3
 
-
-def _bytes(h: int, v: int) -> int:
-    """How many bytes after the first number of an image of example C cell (h, v) begins."""
-    rows, columns = example("C").arrays().x.strides[2:]
+def _bytes(W: int, h: int, v: int) -> int:
+    """How many bytes after the first number of an image of W columns cell (h, v) begins."""
+    rows, columns = np.zeros((h + 1, W)).strides
     return h * rows + v * columns
 
 
-def _address_mistakes() -> list[tuple[float, str]]:
-    (h, v), g = _CELL, example("C").geometry
+def _address_mistakes(H: int, W: int, h: int, v: int) -> list[tuple[float, str]]:
     return [
-        (_bytes(h, v) / 8, "You counted numbers. Each takes eight bytes."),
-        (_bytes(v, h), "You exchanged row and column: the row comes first."),
+        (_bytes(W, h, v) / 8, "You counted numbers. Each takes eight bytes."),
+        (_bytes(W, v, h), "You exchanged row and column: the row comes first."),
         (
-            8 * (h * g.H + v),
+            8 * (h * H + v),
             "To get one row further down, one steps over a whole row. How many numbers has a row?",
         ),
-        (_bytes(h + 1, v + 1), "Rows and columns are counted from 0."),
-        (_bytes(h, v) / 2, "That would be float32. These are float64."),
+        (_bytes(W, h + 1, v + 1), "Rows and columns are counted from 0."),
+        (_bytes(W, h, v) / 2, "That would be float32. These are float64."),
     ]
 
 
-_address = Number(
-    key="views-address",
-    chapter=_CHAPTER,
-    level=1,
-    title="Where does it lie?",
-    prompt=(
-        "An image of 6 rows and 7 columns in float64, which takes 8 bytes for a number, lies in "
-        f"memory row after row. How many bytes after its beginning does `x[{_CELL[0]}, "
-        f"{_CELL[1]}]` begin?"
-    ),
-    hints=(
-        "How many numbers come before it: whole rows, and then some of its own row?",
-        "Each of them takes 8 bytes.",
-    ),
-    compute=lambda: _bytes(*_CELL),
-    compute_mistakes=_address_mistakes,
-    explanation="Two whole rows of 7 numbers and 3 more lie before it, each of 8 bytes.",
-    solution=f"answer = ({_CELL[0]} * 7 + {_CELL[1]}) * 8",
-)
+@redrawn(lambda H, W, h, v: H != W and h != v, H=(6, 9), W=(6, 9), h=(1, 5), v=(1, 5))
+def _address(H: int = 6, W: int = 7, h: int = 2, v: int = 3) -> Number:
+    return Number(
+        key="views-address",
+        chapter=_CHAPTER,
+        level=1,
+        title="Where does it lie?",
+        prompt=(
+            f"An image of {H} rows and {W} columns in float64, which takes 8 bytes for a number, "
+            f"lies in memory row after row. How many bytes after its beginning does `x[{h}, {v}]` "
+            "begin?"
+        ),
+        hints=(
+            "How many numbers come before it: whole rows, and then some of its own row?",
+            "Each of them takes 8 bytes.",
+        ),
+        compute=lambda: _bytes(W, h, v),
+        compute_mistakes=lambda: _address_mistakes(H, W, h, v),
+        explanation=(
+            f"Whole rows of {W} numbers lie before it, {h} of them, and {v} of its own row; each "
+            "number takes 8 bytes."
+        ),
+        solution=f"answer = ({h} * {W} + {v}) * 8",
+    )
+
 
 # ---- the shape of the view -------------------------------------------------------------------
 
 
-def _view_shape() -> np.ndarray:
-    return np.array([windows.windows(example("D").arrays().x, example("D").geometry).shape])
+def _view_shape(g: ConvGeometry) -> np.ndarray:
+    return np.array([windows.windows(np.zeros(g.x_shape), g).shape])
 
 
-def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
-    g = example("D").geometry
+def _shape_mistakes(g: ConvGeometry) -> list[tuple[np.ndarray, str]]:
     return [
         (
             np.array([[g.N, g.C, g.KH, g.KW, g.OH, g.OW]]),
@@ -94,111 +98,137 @@ def _shape_mistakes() -> list[tuple[np.ndarray, str]]:
     ]
 
 
-_its_shape = Grid(
-    key="views-shape",
-    chapter=_CHAPTER,
-    level=1,
-    title="The shape of the view",
-    prompt=(
-        "Example D: three images of 5×4 with 4 channels, 6 kernels of 3×2, stride 1, two groups. "
-        "Which shape has the view of all windows, with the axes n c p q i j?"
-    ),
-    starter="answer = [..., ..., ..., ..., ..., ...]  # n c p q i j",
-    hints=(
-        "Images and channels are those of x.",
-        "The window has three positions down and three across.",
-    ),
-    compute=_view_shape,
-    compute_mistakes=_shape_mistakes,
-    explanation="(N, C, OH, OW, KH, KW): all windows of each image and channel, with all taps.",
-    solution="g = example('D').geometry\nanswer = [g.N, g.C, g.OH, g.OW, g.KH, g.KW]",
+@redrawn(
+    lambda of: of.H != of.W,
+    of=lambda dice: replace(_D, N=dice.between(2, 5), H=dice.between(5, 9), W=dice.between(4, 9)),
 )
+def _its_shape(of: ConvGeometry = _D) -> Grid:
+    return Grid(
+        key="views-shape",
+        chapter=_CHAPTER,
+        level=1,
+        title="The shape of the view",
+        prompt=(
+            f"{'Example D: three' if of == _D else of.N} images of {of.H}×{of.W} with 4 channels, "
+            "6 kernels of 3×2, stride 1, two groups. "
+            "Which shape has the view of all windows, with the axes n c p q i j?"
+        ),
+        starter="answer = [..., ..., ..., ..., ..., ...]  # n c p q i j",
+        hints=(
+            "Images and channels are those of x.",
+            "How many positions has the window down, and how many across?",
+        ),
+        compute=lambda: _view_shape(of),
+        compute_mistakes=lambda: _shape_mistakes(of),
+        explanation="(N, C, OH, OW, KH, KW): all windows of each image and channel, with all taps.",
+        solution=f"answer = [{of.N}, 4, {of.H} - 2, {of.W} - 1, 3, 2]",
+    )
+
 
 # ---- its strides -----------------------------------------------------------------------------
 
 
-def _strides(**changed: Any) -> np.ndarray:
-    """[[p, q, i, j]]: the strides in bytes of the windows of example C."""
-    geometry = replace(example("C").geometry, **changed)
-    return np.array([windows.windows(example("C").arrays().x, geometry).strides[2:]])
+def _strides(size: tuple[int, int], **changed: Any) -> np.ndarray:
+    """[[p, q, i, j]]: the strides in bytes of the windows of example C, on images of some size."""
+    H, W = size
+    geometry = replace(example("C").geometry, H=H, W=W, **changed)
+    return np.array([windows.windows(np.zeros(geometry.x_shape), geometry).strides[2:]])
 
 
-_its_strides = Grid(
-    key="views-strides",
-    chapter=_CHAPTER,
-    level=2,
-    title="The strides of the view",
-    prompt=(
-        "Example C: images of 6×7 in float64, so a step to the next column is 8 bytes and to the "
-        "next row 56. The kernel is 3×3, the stride 2, the dilation 1. How many bytes is a step "
-        "along each of the axes p, q, i, j of the view of all windows?"
-    ),
-    starter="answer = [..., ..., ..., ...]  # p, q, i, j",
-    hints=(
-        "One step along p: the window goes `stride` rows down.",
-        "One step along i: the next tap of the same window, `dilation` rows down.",
-    ),
-    compute=_strides,
-    compute_mistakes=lambda: [
-        (_strides(stride=(1, 1)), "With these the window moves by one cell. The stride is 2."),
-        (
-            _strides(stride=(1, 1), dilation=(2, 2)),
-            "Here the stride pulls the taps apart. It belongs to the positions p and q.",
+@redrawn(H=(5, 9), W=(5, 12))
+def _its_strides(H: int = 6, W: int = 7) -> Grid:
+    named = "Example C: images" if (H, W) == (6, 7) else "Images"
+    return Grid(
+        key="views-strides",
+        chapter=_CHAPTER,
+        level=2,
+        title="The strides of the view",
+        prompt=(
+            f"{named} of {H}×{W} in float64, so a step to the next column is 8 bytes and to the "
+            f"next row {8 * W}. The kernel is 3×3, the stride 2, the dilation 1. How many bytes "
+            "is a step along each of the axes p, q, i, j of the view of all windows?"
         ),
-        (_strides() // 8, "You counted in numbers. A step is asked for in bytes, 8 for a number."),
-        (
-            _strides()[:, [1, 0, 3, 2]],
-            "You exchanged rows and columns: p and i count rows, which lie further apart.",
+        starter="answer = [..., ..., ..., ...]  # p, q, i, j",
+        hints=(
+            "One step along p: the window goes `stride` rows down.",
+            "One step along i: the next tap of the same window, `dilation` rows down.",
         ),
-    ],
-    explanation=(
-        "The stride multiplies the steps of the positions, the dilation those of the taps. With "
-        "these four numbers and a beginning, every number of every window can be found."
-    ),
-    solution="answer = [2 * 56, 2 * 8, 1 * 56, 1 * 8]",
-)
+        compute=lambda: _strides((H, W)),
+        compute_mistakes=lambda: [
+            (
+                _strides((H, W), stride=(1, 1)),
+                "With these the window moves by one cell. The stride is 2.",
+            ),
+            (
+                _strides((H, W), stride=(1, 1), dilation=(2, 2)),
+                "Here the stride pulls the taps apart. It belongs to the positions p and q.",
+            ),
+            (
+                _strides((H, W)) // 8,
+                "You counted in numbers. A step is asked for in bytes, 8 for a number.",
+            ),
+            (
+                _strides((H, W))[:, [1, 0, 3, 2]],
+                "You exchanged rows and columns: p and i count rows, which lie further apart.",
+            ),
+        ],
+        explanation=(
+            "The stride multiplies the steps of the positions, the dilation those of the taps. "
+            "With these four numbers and a beginning, every number of every window can be found."
+        ),
+        solution=f"answer = [2 * {8 * W}, 2 * 8, 1 * {8 * W}, 1 * 8]",
+    )
+
 
 # ---- windows share -------------------------------------------------------------------------
 
 
-def _shared() -> np.ndarray:
-    """[[...]]: the last of three windows after the first was multiplied by 10."""
-    x = np.arange(1.0, 6.0)
-    view = sliding_window_view(x, 3, writeable=True)
-    view[0] *= 10
+_COUNTED = np.arange(1.0, 6.0)
+
+
+def _shared(row: np.ndarray, factor: int) -> np.ndarray:
+    """[[...]]: the last of three windows after the first was multiplied."""
+    view = sliding_window_view(row.copy(), 3, writeable=True)
+    view[0] *= factor
     return view[2:].copy()
 
 
-_windows_share = Grid(
-    key="views-shared",
-    chapter=_CHAPTER,
-    level=2,
-    title="Windows share",
-    prompt=(
-        "`x` is 1 2 3 4 5, and `view` shows its windows of three: 1 2 3, then 2 3 4, then 3 4 5. "
-        "The view was made writeable. Somebody writes `view[0] *= 10`. What is `view[2]` now?"
-    ),
-    starter="answer = [..., ..., ...]",
-    hints=(
-        "Which numbers of x does `view[0]` show? They are multiplied.",
-        "`view[2]` shows cells 2, 3, 4 of x. Which of them was multiplied?",
-    ),
-    compute=_shared,
-    compute_mistakes=lambda: [
-        (
-            np.array([[3.0, 4.0, 5.0]]),
-            "That would be a copy. The windows show the same memory, and one cell is in both.",
+@redrawn(lambda row, factor: len(set(row)) == 5, row=maps(5, low=1, high=9), factor=[3, 5, 10, 100])
+def _windows_share(row: np.ndarray = _COUNTED, factor: int = 10) -> Grid:
+    x = [int(number) for number in row]
+    shown = [" ".join(map(str, x[k : k + 3])) for k in range(3)]
+    return Grid(
+        key="views-shared",
+        chapter=_CHAPTER,
+        level=2,
+        title="Windows share",
+        prompt=(
+            f"`x` is {' '.join(map(str, x))}, and `view` shows its windows of three: {shown[0]}, "
+            f"then {shown[1]}, then {shown[2]}. The view was made writeable. Somebody writes "
+            f"`view[0] *= {factor}`. What is `view[2]` now?"
         ),
-        (np.array([[30.0, 40.0, 50.0]]), "Only the cells that `view[0]` shows were multiplied."),
-        (np.array([[10.0, 20.0, 30.0]]), "That is `view[0]`."),
-        (np.array([[30.0, 40.0, 5.0]]), "One cell lies in both windows, not two."),
-    ],
-    explanation=(
-        "The cell with 3 lies in all three windows. There is one number in memory, so it is 30 in "
-        "all of them, and in x."
-    ),
-    solution="answer = [30, 4, 5]",
-)
+        starter="answer = [..., ..., ...]",
+        hints=(
+            "Which numbers of x does `view[0]` show? They are multiplied.",
+            "`view[2]` shows cells 2, 3, 4 of x. Which of them was multiplied?",
+        ),
+        compute=lambda: _shared(row, factor),
+        compute_mistakes=lambda: [
+            (
+                row[None, 2:],
+                "That would be a copy. The windows show the same memory, and one cell is in both.",
+            ),
+            (factor * row[None, 2:], "Only the cells that `view[0]` shows were multiplied."),
+            (factor * row[None, :3], "That is `view[0]`."),
+            (row[None, 2:] * [factor, factor, 1], "One cell lies in both windows, not two."),
+        ],
+        explanation=(
+            f"The cell with {x[2]} lies in all three windows. There is one number in memory, so "
+            f"it is {factor * x[2]} in all of them, and in x."
+        ),
+        solution=f"answer = [{factor} * {x[2]}, {x[3]}, {x[4]}]",
+    )
+
 
 # ---- which letters ---------------------------------------------------------------------------
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..examples import example
+from ..examples import Example, example
 from ..mutants import MUTANTS
+from .redraw import is_of_the_book
 
-__all__ = ["mutant_says", "numbers_of", "turned", "written_out"]
+__all__ = ["called", "given", "mutant_says", "numbers_of", "turned", "written_out"]
 
 
 def turned(array: np.ndarray) -> np.ndarray:
@@ -15,9 +16,26 @@ def turned(array: np.ndarray) -> np.ndarray:
     return array[..., ::-1, ::-1]
 
 
-def numbers_of(letter: str, *names: str) -> str:
+def called(drawn: Example) -> str:
+    """How a question begins that is about an example, or about its sizes with other numbers."""
+    name = f"Example {drawn.letter}"
+    return name if is_of_the_book(drawn) else f"{name} with numbers of your own"
+
+
+def given(drawn: Example, *names: str) -> str:
+    """The lines of a solution that name the arrays it needs."""
+    arrays = drawn.arrays()
+    if is_of_the_book(drawn):
+        asked = [name if name in names else "_" for name in arrays._fields]
+        return f"{', '.join(asked)} = example({drawn.letter!r}).arrays()"
+    return "\n".join(
+        f"{name} = np.array({getattr(arrays, name).astype(int).tolist()})" for name in names
+    )
+
+
+def numbers_of(drawn: str | Example, *names: str) -> str:
     """The first map of an example's arrays, as a Markdown block for a prompt."""
-    arrays = example(letter).arrays()
+    arrays = (example(drawn) if isinstance(drawn, str) else drawn).arrays()
     return written_out(**{name: getattr(arrays, name)[0, 0] for name in names})
 
 

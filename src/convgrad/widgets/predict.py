@@ -203,7 +203,9 @@ class Predict(Explorable):
         shown = _mask(given, plain) if given is not None else []
         if name and kind != "grid":
             raise ValueError(f"name is {name!r}: only a grid has one, and this is a {kind}")
-        asked = f'<div class="cg-ask-question">{paragraphs(question)}</div>{_picture(picture)}'
+        # a listing that is wider than the page scrolls, by keys too
+        words = paragraphs(question).replace("<pre>", '<pre tabindex="0">')
+        asked = f'<div class="cg-ask-question">{words}</div>{_picture(picture)}'
         super().__init__(
             kind=kind,
             title=title,
@@ -243,10 +245,10 @@ class Predict(Explorable):
         Raises
         ------
         ValueError
-            For an exercise whose answer is a function: that one is checked in a cell, by
+            For an exercise whose answer is code or a formula: that one is checked in a cell, by
             ``exercise.check(...)``.
         """
-        if exercise.kind not in ("number", "grid", "choice"):
+        if exercise.in_page is None:
             raise ValueError(
                 f"exercise {exercise.key!r} asks for a {exercise.kind}: a page without a kernel "
                 f"can check numbers, grids and choices; check this one in a cell"
@@ -260,7 +262,8 @@ class Predict(Explorable):
             "hints": asked.hints,
             "explanation": asked.explanation,
             "mistakes": asked.mistakes,
-            "key": asked.key,
+            # what was answered to other numbers is no answer to these
+            "key": asked.key if asked.seed is None else f"{asked.key}~{asked.seed}",
         }
         return cls(prompt, asked.answer, **{**options, **kwargs})
 
