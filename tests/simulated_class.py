@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,7 +50,6 @@ class Kind:
     flag: str = ""
     note: str = ""
     sandboxed: bool = False
-    slow: bool = False
 
 
 def read(path: Path) -> Notebook:
@@ -350,10 +350,21 @@ KINDS = [
 ]
 
 
-def hand_in(kind: Kind, released: Notebook, course: Path, learner: str) -> None:
+def hand_in(kind: Kind, released: Notebook, course: Path, learner: str, port: int = 9) -> None:
     """Put a submission of this kind where the course expects it."""
     folder = course / "submitted" / learner / ASSIGNMENT
     kind.hand_in(released, folder)
     for path in folder.glob("*.ipynb"):
-        if not path.is_symlink() and "{" in (text := path.read_text()):
-            path.write_text(text.replace("{course}", str(course)), encoding="utf-8")
+        if not path.is_symlink():
+            text = path.read_text().replace("{course}", str(course)).replace("{port}", str(port))
+            path.write_text(text, encoding="utf-8")
+
+
+def course_of(root: Path) -> tuple[Path, Notebook]:
+    """A course with the assignment, and the students' notebook of it."""
+    from convgrad.classroom import release
+
+    (root / "source").mkdir(parents=True)
+    shutil.copy(SOURCES / f"{ASSIGNMENT}.md", root / "source")
+    (written,) = release(root / "source", to=root / "release")
+    return root, read(written)

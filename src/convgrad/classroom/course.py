@@ -48,7 +48,7 @@ class Handed:
 
         Raises :class:`Refused`.
         """
-        if not LEARNER.fullmatch(self.learner) or self.learner != self.learner.strip(" ."):
+        if not LEARNER.fullmatch(self.learner) or self.learner.endswith(" "):
             raise Refused(
                 f"the folder's name {self.learner!r} is none for a learner: letters, digits, "
                 "spaces and . @ + , ' - are, with a letter or digit first"

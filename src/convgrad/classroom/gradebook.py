@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import MissingEntry
 
 from .course import Course
-from .nbgrading import generate, scratch
+from .nbgrading import generate, opened, scratch
 from .sources import Source
 
 __all__ = ["COLUMNS", "add_assignment", "add_result", "defused", "grades", "write_csv"]
@@ -48,17 +48,18 @@ def add_assignment(course: Course, source: Source) -> None:
 def add_result(course: Course, learner: str, assignment: str, cells: list[dict[str, Any]]) -> None:
     """Write the points of one submission, and that a cell awaits a grade by hand."""
     points = {cell["name"]: cell for cell in cells}
-    with Gradebook(f"sqlite:///{course.gradebook}") as book:
+    with opened(course.gradebook) as book:
         book.update_or_create_student(learner)
         submission = book.update_or_create_submission(assignment, learner)
         for part in submission.notebooks:
             for grade in part.grades:
                 cell = points.get(grade.name)
                 grade.auto_score = cell.get("points") if cell else 0.0
-                by_hand = bool(cell and cell.get("by_hand"))
-                grade.needs_manual_grade = by_hand or (
-                    bool(cell) and grade.manual_score is not None
-                )
+                if cell:
+                    has_been = grade.manual_score is not None  # of another version of the answer
+                    grade.needs_manual_grade = bool(cell.get("by_hand")) or has_been
+                else:
+                    grade.needs_manual_grade = False
             for comment in part.comments:
                 comment.auto_comment = points.get(comment.name, {}).get("comment")
         book.db.commit()
@@ -66,7 +67,7 @@ def add_result(course: Course, learner: str, assignment: str, cells: list[dict[s
 
 def grades(course: Course, assignment: str, learner: str) -> dict[str, Any]:
     """Points, of how many, and how many cells await a grade by hand, from the gradebook."""
-    with Gradebook(f"sqlite:///{course.gradebook}") as book:
+    with opened(course.gradebook) as book:
         try:
             submission = book.find_submission(assignment, learner)
         except MissingEntry:

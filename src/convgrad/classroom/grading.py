@@ -199,7 +199,7 @@ def _blank(course: Course, source: Source) -> Path:
     import nbformat
 
     from .gradebook import add_assignment
-    from .nbgrading import blank, quiet_nbformat, scratch
+    from .nbgrading import blank, quietly, scratch
 
     mark = hashlib.sha256(source.path.read_bytes() + bytes([_FORM])).hexdigest()
     place = course.state / "blanks" / source.name
@@ -218,7 +218,7 @@ def _blank(course: Course, source: Source) -> Path:
     with scratch() as folder:
         made = blank(source, Path(folder))
         (place / "blank.db").write_bytes(made.gradebook.read_bytes())
-    with quiet_nbformat():
+    with quietly():
         nbformat.write(made.released, place / "released.ipynb")
         nbformat.write(source.notebook, place / "source.ipynb")
         own = course.source / source.name / f"{source.name}.ipynb"

@@ -22,12 +22,23 @@ from .sources import Source
 
 with needs("classroom", "grading"):
     import nbformat
+    from nbgrader.api import Gradebook
     from nbgrader.converters import GenerateAssignment
     from nbgrader.coursedir import CourseDirectory
     from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
     from traitlets.config import Config
 
-__all__ = ["Blank", "blank", "configuration", "directory", "read_notebook", "reasons_of"]
+__all__ = [
+    "Blank",
+    "blank",
+    "configuration",
+    "directory",
+    "opened",
+    "quietly",
+    "read_notebook",
+    "reasons_of",
+    "scratch",
+]
 
 
 class Blank:
@@ -84,7 +95,7 @@ def generate(source: Source, folder: Path, gradebook: Path, spare: bool = False)
     """
     place = folder / "source" / source.name
     place.mkdir(parents=True, exist_ok=True)
-    with quiet_nbformat():
+    with quietly():
         nbformat.write(source.notebook, place / f"{source.name}.ipynb")
     course = directory(folder, source.name, "*", gradebook)
     converter = GenerateAssignment(coursedir=course, config=course.config)
@@ -94,7 +105,7 @@ def generate(source: Source, folder: Path, gradebook: Path, spare: bool = False)
         left_out = (ClearHiddenTests, ClearMarkScheme)
         kept = [each for each in converter.preprocessors if each not in left_out]
         converter.preprocessors = [each for each in kept if each.__name__ != "SaveCells"]
-    with reasons_of(converter), quiet_nbformat(), _own_programs():
+    with reasons_of(converter), quietly(), _own_programs():
         converter.start()
     written = folder / "release" / source.name / f"{source.name}.ipynb"
     notebook = read_notebook(written.read_bytes())
@@ -151,7 +162,7 @@ def read_notebook(content: bytes) -> Any:
         raise ValueError("it is not text") from None
     if not text.strip():
         raise ValueError("it is empty")
-    with quiet_nbformat():
+    with quietly():
         try:
             notebook = nbformat.reads(text, as_version=4)
             nbformat.validate(notebook)
@@ -162,11 +173,18 @@ def read_notebook(content: bytes) -> Any:
 
 
 @contextmanager
-def quiet_nbformat() -> Iterator[None]:
-    """Missing and repeated cell ids are mended without a word."""
+def quietly() -> Iterator[None]:
+    """Without warnings: nbformat's of ids that it mends, SQLAlchemy's of how nbgrader uses it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextmanager
+def opened(gradebook: Path) -> Iterator[Any]:
+    """nbgrader's gradebook in this file."""
+    with quietly(), Gradebook(f"sqlite:///{gradebook}") as book:
+        yield book
 
 
 def scratch(prefix: str = "cg-") -> Any:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import (
     CheckCellMetadata,
@@ -28,7 +27,7 @@ from nbgrader.preprocessors import (
 from nbgrader.preprocessors.saveautogrades import SaveAutoGrades
 
 from .execute import NOT_RUN, Guard, Run, Settle
-from .nbgrading import directory, quiet_nbformat, read_notebook, reasons_of, scratch
+from .nbgrading import directory, opened, quietly, read_notebook, reasons_of, scratch
 from .restore import Restore
 from .sandbox import KERNEL, Limits, write_kernelspec
 from .sources import grader_data
@@ -109,7 +108,7 @@ def _autograde(
         SaveAutoGrades,
         CheckCellMetadata,
     ]
-    with reasons_of(converter), quiet_nbformat():
+    with reasons_of(converter), quietly():
         converter.start()
 
     result["notes"] += [*put_right.notes, *run.notes]
@@ -158,7 +157,7 @@ def _read(path: Path) -> str:
 
 def _scores(gradebook: Path, assignment: str) -> dict[str, dict[str, Any]]:
     """What nbgrader's gradebook says of each cell."""
-    with Gradebook(f"sqlite:///{gradebook}") as book:
+    with opened(gradebook) as book:
         submission = book.find_submission(assignment, _LEARNER)
         found = {}
         for part in submission.notebooks:
@@ -192,6 +191,6 @@ def _cells(notebook: Any, scores: dict[str, dict[str, Any]]) -> list[dict[str, A
 def _keep(notebook: Any, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = place.with_suffix(".new")
-    with quiet_nbformat():
+    with quietly():
         nbformat.write(notebook, fresh)
     os.replace(fresh, place)

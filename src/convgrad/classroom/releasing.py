@@ -52,13 +52,13 @@ def release(sources: str | Path, to: str | Path) -> list[Path]:
     with needs("classroom", "convgrad release"):
         import nbformat
 
-        from .nbgrading import blank, quiet_nbformat, scratch
+        from .nbgrading import blank, quietly, scratch
     found = read_sources(Path(sources))
     texts = {}
     for source in found:
         with scratch() as folder:
             notebook = blank(source, Path(folder)).released
-        with quiet_nbformat():
+        with quietly():
             texts[source.name] = nbformat.writes(notebook) + "\n"
         look_for_leaks(source, notebook, texts[source.name])
     written = []

@@ -44,7 +44,7 @@ def restore(notebook: Any, released: Any, seed: str | None = None) -> list[str]:
     for k, cell in enumerate(notebook.cells):
         name = grader_data(cell).get("grade_id")
         original = wanted.get(name) if isinstance(name, str) else None
-        if original is None:
+        if name is None or original is None:
             cell.metadata.pop("nbgrader", None)  # no cell of ours, whatever it says
             continue
         if name in place:
@@ -92,6 +92,7 @@ def _bring_back(notebook: Any, wanted: dict[str, Any]) -> list[str]:
     """
     notes = []
     order = list(wanted)
+    kept = {grader_data(cell).get("grade_id") for cell in notebook.cells}
     for k, name in enumerate(order):
         here = {grader_data(cell).get("grade_id"): j for j, cell in enumerate(notebook.cells)}
         if name in here:
@@ -99,10 +100,11 @@ def _bring_back(notebook: Any, wanted: dict[str, Any]) -> list[str]:
         notes.append(f"cell {name} was missing, and put back")
         if _is_test(wanted[name]):
             after = [here[each] for each in order[k + 1 :] if each in here]
-            before = [here[each] + 1 for each in order[:k] if each in here]
-            at = max([min(after, default=len(notebook.cells)), *before])
+            least = [here[each] + 1 for each in order[:k] if each in here]
+            at = max([min(after, default=len(notebook.cells)), *least])
         else:
-            early = [each for each in order[:k] if each in here and not _is_test(wanted[each])]
+            before = [each for each in order[:k] if each in here]
+            early = [each for each in before if each in kept or not _is_test(wanted[each])]
             at = max((here[each] + 1 for each in early), default=0)
         notebook.cells.insert(at, copy.deepcopy(wanted[name]))
     return notes

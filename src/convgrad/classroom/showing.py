@@ -53,9 +53,7 @@ def report(course: str | Path) -> Path:
         place = Course.at(course)
         rows = read_rows(place.root)
     if not rows:
-        raise CourseError(
-            f"{course}: nothing is graded here yet; `convgrad grade {course}` does it"
-        )
+        raise CourseError(f"{course}: nothing is graded here yet; convgrad grade does it")
     path = place.root / "report.html"
     fresh = path.with_suffix(".new")
     fresh.write_text(page(rows, place.root.name), encoding="utf-8")
@@ -147,7 +145,9 @@ def _points(name: str, rows: list[Graded]) -> str:
             f'<text x="{middle}" y="{y - 5:.1f}">{count or ""}</text>'
             f'<text x="{middle}" y="{height + 18 + 15}">{_text(label)}</text>'
         )
-    table = _table(("points", "students"), [(a, str(b)) for a, b in zip(labels, counts)])
+    table = _table(
+        ("points", "students"), [(a, str(b)) for a, b in zip(labels, counts, strict=True)]
+    )
     return _figure(
         f"p-{name}",
         "Points",

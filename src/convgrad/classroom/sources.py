@@ -150,12 +150,12 @@ def _check(source: Source) -> None:
 def _refuse_a_mere_check(source: str, name: str) -> None:
     for node in _body(source):
         call = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            if call.func.attr == "check":
-                raise SourceError(
-                    f"test {name}: a check says what is wrong and raises nothing, so that any "
-                    "answer would get the points; write .require(…) in its place"
-                )
+        function = call.func if isinstance(call, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr == "check":
+            raise SourceError(
+                f"test {name}: a check says what is wrong and raises nothing, so that any "
+                "answer would get the points; write .require(…) in its place"
+            )
 
 
 def grader_data(cell: Any) -> dict[str, Any]:
@@ -185,12 +185,12 @@ def definitions(source: str, spare: frozenset[str] = frozenset()) -> str:
     >>> definitions("import numpy as np\\nx = 1\\ndef f(): return x")
     'import numpy as np\\ndef f():\\n    return x'
     """
-    kept = []
-    for node in _body(source):
-        if isinstance(node, ast.Import | ast.ImportFrom) or (
-            isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in spare
-        ):
-            kept.append(node)
+    kept = [
+        node
+        for node in _body(source)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in spare)
+    ]
     return "\n".join(map(ast.unparse, kept))
 
 

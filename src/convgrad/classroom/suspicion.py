@@ -132,9 +132,8 @@ class _Words:
                 self._say(f"uses {node.attr}")
             if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
                 self._assignment(node)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                if node.func.id in _CALLS and node.func.id not in self.aliases:
-                    self._say(_CALLS[node.func.id])
+            if isinstance(node, ast.Call):
+                self._call(node.func)
             if isinstance(node, ast.ExceptHandler):
                 self._handler(node)
 
@@ -180,6 +179,12 @@ class _Words:
         if root == "convgrad" and any(full == p or full.startswith(p + ".") for p in _PLAIN):
             return
         self._say(f"uses {full}, which the reference answer does not")
+
+    def _call(self, function: ast.expr) -> None:
+        if isinstance(function, ast.Name) and function.id not in self.aliases:
+            sentence = _CALLS.get(function.id)
+            if sentence:
+                self._say(sentence)
 
     def _assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> None:
         some = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]

@@ -64,9 +64,7 @@ def feedback(
     place = Course.at(course)
     rows = [row for row in read_rows(place.root) if place.autograded_if_any(row)]
     if not rows:
-        raise CourseError(
-            f"{course}: nothing is graded here yet; `convgrad grade {course}` does it"
-        )
+        raise CourseError(f"{course}: nothing is graded here yet; convgrad grade does it")
     written = []
     for number, row in enumerate(rows, 1):
         blank = place.state / "blanks" / row.assignment
@@ -84,7 +82,7 @@ def _write(course: Course, learner: str, assignment: str, hide: _Hide | None) ->
     from nbgrader.converters import GenerateFeedback
     from nbgrader.preprocessors import GetGrades
 
-    from .nbgrading import directory, quiet_nbformat, reasons_of
+    from .nbgrading import directory, quietly, reasons_of
 
     place = directory(course.root, assignment, learner, course.gradebook)
     place.config.HTMLExporter.sanitize_html = True  # what learners write is no script of ours
@@ -92,7 +90,7 @@ def _write(course: Course, learner: str, assignment: str, hide: _Hide | None) ->
     converter.force = True
     steps = [GetGrades, CSSHTMLHeaderPreprocessor]
     converter.preprocessors = [hide, *steps] if hide else steps
-    with reasons_of(converter), quiet_nbformat():
+    with reasons_of(converter), quietly():
         converter.start()
 
 

@@ -38,9 +38,9 @@ class _State:
     def take(self) -> None:
         """Note the modules that were not there before."""
         for name, module in list(sys.modules.items()):
-            if name not in self.modules and isinstance(module, types.ModuleType):
-                if name == "builtins" or self._belongs(name):
-                    self._take(name, module)
+            is_new = name not in self.modules and isinstance(module, types.ModuleType)
+            if is_new and (name == "builtins" or self._belongs(name)):
+                self._take(name, module)
 
     def _belongs(self, name: str) -> bool:
         root, depth = name.partition(".")[0], name.count(".") + 1

@@ -56,7 +56,10 @@ class Worker:
             return ""
 
     def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
+        if self._process is not None and self._process.poll() is not None:
+            _end(self._process)
+            self._process = None
+        if self._process is None:
             package = str(Path(__file__).resolve().parents[2])
             paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
             quiet = {

@@ -179,9 +179,7 @@ def _summary(voice: Voice, options: argparse.Namespace, rows: list[Graded]) -> i
     if flagged:
         voice.say(f"Worth a look: {', '.join(sorted({row.student for row in flagged}))}.")
     if waiting:
-        voice.say(
-            f"{plural(waiting, 'answer')} to grade by hand: nbgrader formgrader, in the course."
-        )
+        voice.say(f"{plural(waiting, 'answer')} to grade by hand, in nbgrader's formgrader.")
     return WRONG if odd else RIGHT
 
 
