@@ -52,10 +52,11 @@ dist: setup ## build the wheel and the source archive into dist
 links: ## ask for every address outside the project over the network, and print those that are lost
 	@$(PYTHON) -m tools.links
 
-bench: setup book browser ## measure the rungs, the answers of the widgets, the weight of the pages
+bench: setup book browser ## measure the rungs, the answers of the widgets, a class of 200, the pages
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
+	@$(RUN) -m benchmarks.classroom
 	@$(RUN) -m tools.weigh
 
 bench-gpu: setup ## hold the kernels against PyTorch's on a GPU, in four minutes; without one, say so

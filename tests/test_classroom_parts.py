@@ -470,10 +470,8 @@ def test_no_canary_is_in_the_built_book():
 # ---- what is missing is said -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words", [["release", "a", "--to", "b"], ["grade", "."], ["feedback", "."], ["report", "."]]
-)
-def test_without_nbgrader_the_command_says_what_to_install(words, tmp_path):
+@pytest.mark.parametrize("line", ["release a --to b", "grade . --unsafe", "feedback .", "report ."])
+def test_without_nbgrader_the_command_says_what_to_install(line, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "p.md").write_text("nbgrader")
     blocked = (
@@ -484,7 +482,7 @@ def test_without_nbgrader_the_command_says_what_to_install(words, tmp_path):
         "            raise ModuleNotFoundError(f'no {name}', name=name)\n"
         "sys.meta_path.insert(0, Without())\n"
         "from convgrad.__main__ import main\n"
-        f"sys.exit(main({words!r}))"
+        f"sys.exit(main({line.split()!r}))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     said = subprocess.run(

@@ -28,7 +28,15 @@ LARGEST = 20 * 2**20  # bytes of a notebook; a learner's outputs are thrown away
 
 
 class CourseError(ValueError):
-    """The folder is no course, or not one that can be graded: says what is missing."""
+    """The folder is no course, or not one that can be graded: says what is missing.
+
+    Examples
+    --------
+    >>> Course.at("no-such-course")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.course.CourseError: no-such-course: there is no such folder
+    """
 
 
 class Refused(ValueError):

@@ -15,14 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbclient.exceptions import CellTimeoutError, DeadKernelError
-from nbformat.v4 import new_output
-from nbgrader.preprocessors import Execute, NbGraderPreprocessor
-from traitlets import Any as AnyTrait
-from traitlets import Float, Integer
-
+from ..extras import needs
 from . import sources
 from .sources import grader_data
+
+with needs("classroom", "convgrad.classroom"):
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbformat.v4 import new_output
+    from nbgrader.preprocessors import Execute, NbGraderPreprocessor
+    from traitlets import Any as AnyTrait
+    from traitlets import Float, Integer
 
 __all__ = ["NOT_RUN", "Guard", "Run", "Settle"]
 

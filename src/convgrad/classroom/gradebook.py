@@ -13,11 +13,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import MissingEntry
-
+from ..extras import needs
 from .course import Course
 from .nbgrading import generate, opened, scratch
 from .sources import Source
+
+with needs("classroom", "convgrad.classroom"):
+    from nbgrader.api import MissingEntry
 
 __all__ = ["COLUMNS", "add_assignment", "add_result", "defused", "grades", "write_csv"]
 

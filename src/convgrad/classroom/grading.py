@@ -127,26 +127,27 @@ def grade(
 
     Raises
     ------
-    convgrad.classroom.NoSandbox
+    NoSandbox
         Where there is no bubblewrap, unless ``unsafe``.
-    convgrad.classroom.CourseError
+    CourseError
         For a folder that is no course.
-    convgrad.classroom.SourceError
+    SourceError
         For a source that cannot be read.
     ModuleNotFoundError
         Without nbgrader and jupytext, with the command that installs them.
 
     Examples
     --------
-    >>> rows = grade("course", workers=2)  # doctest: +SKIP
-    >>> rows[0]  # doctest: +SKIP
-    Graded(student='ada', assignment='part1', points=7.0, of=8.0, status='graded', …)
+    >>> grade("no-such-course", unsafe=True)
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.course.CourseError: no-such-course: there is no such folder
     """
+    sandbox = require_sandbox(unsafe)
+    place = Course.at(course)
     with needs("classroom", "convgrad grade"):
         from .gradebook import add_result, write_csv
         from .workers import map_by_dask, map_here
-    sandbox = require_sandbox(unsafe)
-    place = Course.at(course)
     chosen = _chosen(place, assignments)
     handed = list(place.handed(list(chosen)))
     used = {each.assignment for each in handed}

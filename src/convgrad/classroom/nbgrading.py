@@ -20,7 +20,7 @@ from typing import Any
 from ..extras import needs
 from .sources import Source
 
-with needs("classroom", "grading"):
+with needs("classroom", "convgrad.classroom"):
     import nbformat
     from nbgrader.api import Gradebook
     from nbgrader.converters import GenerateAssignment

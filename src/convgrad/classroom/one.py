@@ -15,23 +15,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbgrader.converters import Autograde
-from nbgrader.preprocessors import (
-    CheckCellMetadata,
-    ClearOutput,
-    LimitOutput,
-    OverwriteCells,
-    OverwriteKernelspec,
-)
-from nbgrader.preprocessors.saveautogrades import SaveAutoGrades
-
+from ..extras import needs
 from .execute import NOT_RUN, Guard, Run, Settle
 from .nbgrading import directory, opened, quietly, read_notebook, reasons_of, scratch
 from .restore import Restore
 from .sandbox import KERNEL, Limits, write_kernelspec
 from .sources import grader_data
 from .suspicion import suspicions
+
+with needs("classroom", "convgrad.classroom"):
+    import nbformat
+    from nbgrader.converters import Autograde
+    from nbgrader.preprocessors import (
+        CheckCellMetadata,
+        ClearOutput,
+        LimitOutput,
+        OverwriteCells,
+        OverwriteKernelspec,
+    )
+    from nbgrader.preprocessors.saveautogrades import SaveAutoGrades
 
 __all__ = ["grade_one"]
 

@@ -13,7 +13,15 @@ __all__ = ["Leak", "release"]
 
 
 class Leak(RuntimeError):
-    """Something that was to be hidden stands in a students' notebook: says what."""
+    """Something that was to be hidden stands in a students' notebook: says what.
+
+    Examples
+    --------
+    >>> raise Leak("part1: the notebook holds the canary: heron")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.releasing.Leak: part1: the notebook holds the canary: heron
+    """
 
 
 def release(sources: str | Path, to: str | Path) -> list[Path]:
@@ -37,23 +45,26 @@ def release(sources: str | Path, to: str | Path) -> list[Path]:
 
     Raises
     ------
-    convgrad.classroom.SourceError
+    SourceError
         For a marker that hides nothing, or a source that is not complete, with the line.
-    convgrad.classroom.Leak
+    Leak
         Before anything is written, if a solution or hidden test was left in a notebook.
     ModuleNotFoundError
         Without nbgrader and jupytext, with the command that installs them.
 
     Examples
     --------
-    >>> release("course/source", to="handout")  # doctest: +SKIP
-    [PosixPath('handout/part1/part1.ipynb')]
+    >>> release("no-such-folder", to="handout")  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.sources.SourceError: no-such-folder: there is no such folder;
+    a source is a file NAME.md in one
     """
+    found = read_sources(Path(sources))
     with needs("classroom", "convgrad release"):
         import nbformat
 
         from .nbgrading import blank, quietly, scratch
-    found = read_sources(Path(sources))
     texts = {}
     for source in found:
         with scratch() as folder:

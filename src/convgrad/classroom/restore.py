@@ -10,10 +10,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Any as AnyTrait
-
+from ..extras import needs
 from .sources import SEED_TAG, grader_data
+
+with needs("classroom", "convgrad.classroom"):
+    from nbgrader.preprocessors import NbGraderPreprocessor
+    from traitlets import Any as AnyTrait
 
 __all__ = ["Restore", "restore"]
 

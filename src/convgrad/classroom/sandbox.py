@@ -34,7 +34,15 @@ _FIRST_USER, _USERS = 200_000, 50_000  # ids that no account has
 
 
 class NoSandbox(RuntimeError):
-    """Submissions would run as the user: says what is missing, and the word for doing so."""
+    """Submissions would run as the user: says what is missing, and the word for doing so.
+
+    Examples
+    --------
+    >>> raise NoSandbox("there is no bubblewrap here")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.sandbox.NoSandbox: there is no bubblewrap here
+    """
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from ..extras import needs
 from . import one
+
+with needs("classroom", "convgrad.classroom"):
+    import psutil
 
 __all__ = ["main"]
 

@@ -39,18 +39,20 @@ def report(course: str | Path) -> Path:
 
     Raises
     ------
-    convgrad.classroom.CourseError
+    CourseError
         For a folder in which nothing was graded.
     ModuleNotFoundError
         Without nbgrader and jupytext, with the command that installs them.
 
     Examples
     --------
-    >>> report("course")  # doctest: +SKIP
-    PosixPath('course/report.html')
+    >>> report("no-such-course")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.course.CourseError: no-such-course: there is no such folder
     """
+    place = Course.at(course)
     with needs("classroom", "convgrad report"):
-        place = Course.at(course)
         rows = read_rows(place.root)
     if not rows:
         raise CourseError(f"{course}: nothing is graded here yet; convgrad grade does it")

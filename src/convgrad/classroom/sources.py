@@ -24,7 +24,16 @@ SEED_TAG = "learner-seed"
 
 
 class SourceError(ValueError):
-    """A source that cannot be handed out: says where and how to mend it."""
+    """A source that cannot be handed out: says where and how to mend it.
+
+    Examples
+    --------
+    >>> read_sources(Path("no-such-folder"))  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.sources.SourceError: no-such-folder: there is no such folder;
+    a source is a file NAME.md in one
+    """
 
 
 @dataclass(frozen=True)

@@ -49,19 +49,21 @@ def feedback(
 
     Raises
     ------
-    convgrad.classroom.CourseError
+    CourseError
         For a folder in which nothing was graded.
     ModuleNotFoundError
         Without nbgrader and jupytext, with the command that installs them.
 
     Examples
     --------
-    >>> feedback("course")  # doctest: +SKIP
-    [PosixPath('course/feedback/ada/part1/part1.html')]
+    >>> feedback("no-such-course")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.course.CourseError: no-such-course: there is no such folder
     """
+    place = Course.at(course)
     with needs("classroom", "convgrad feedback"):
         from .nbgrading import read_notebook
-    place = Course.at(course)
     rows = [row for row in read_rows(place.root) if place.autograded_if_any(row)]
     if not rows:
         raise CourseError(f"{course}: nothing is graded here yet; convgrad grade does it")
