@@ -70,10 +70,11 @@ audit: setup ## ask over the network whether a weakness is known in what is pinn
 pins: setup ## find versions for requirements.in (RENEW=all, or names, lets them move)
 	@$(RUN) -m tools.pins $(if $(RENEW),--renew $(RENEW))
 
-bench: setup book browser ## measure the rungs, the answers of the widgets, the pages and their marks
+bench: setup book browser ## measure the rungs, the widgets' answers, a class of 200, the pages and their marks
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
+	@$(RUN) -m benchmarks.classroom
 	@$(RUN) -m tools.weigh
 	@$(RUN) -m tools.lighthouse
 

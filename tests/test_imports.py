@@ -71,7 +71,8 @@ KNOWS["autograd"] = NUMPY_LAYER | {"extras", "kernels"}
 KNOWS["bench"] = {"api", "extras", "layers", *CORE}
 KNOWS["distributed"] = {"autograd", "checks", "extras", "geometry", "shards"}
 KNOWS["worksheet"] = NUMPY_LAYER
-KNOWS["cli"] = NUMPY_LAYER | {"bench", "worksheet"}
+KNOWS["classroom"] = {"extras"}
+KNOWS["cli"] = NUMPY_LAYER | {"bench", "classroom", "worksheet"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
 KNOWS["widgets"] = NUMPY_LAYER | {"figures"}
@@ -84,6 +85,17 @@ LIBRARIES: dict[str, set[str]] = {
     "autograd": {"torch"},
     "distributed": {"torch"},
     "bench": {"torch"},
+    "classroom": {
+        "IPython",
+        "distributed",
+        "jupytext",
+        "nbclient",
+        "nbconvert",
+        "nbformat",
+        "nbgrader",
+        "psutil",
+        "traitlets",
+    },
     "cli": {"torch"},
     "exercises": {"torch"},
     "figures": {"matplotlib"},

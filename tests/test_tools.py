@@ -208,7 +208,7 @@ def test_a_named_chromium_comes_first_and_is_not_replaced(machine, monkeypatch):
 
 def test_without_any_chromium_it_says_what_was_tried(machine, monkeypatch):
     monkeypatch.setattr(chromium, "_playwrights_program", lambda: None)
-    monkeypatch.setattr(chromium, "_is_root_with_apt", lambda: False)
+    monkeypatch.setattr(chromium, "is_root_with_apt", lambda: False)
     ran = []
     monkeypatch.setattr(chromium.subprocess, "run", lambda words, **_: ran.append(words))
     with pytest.raises(chromium.ChromiumMissing, match="playwright install chromium"):

@@ -68,7 +68,7 @@ def ensure() -> Chromium:
     found = look()
     if found is None and os.environ.get("CHROMIUM"):
         raise ChromiumMissing(f"CHROMIUM={os.environ['CHROMIUM']} does not start")
-    if found is None and _is_root_with_apt():
+    if found is None and is_root_with_apt():
         tried.append("apt-get install chromium")
         _say("No Chromium here: installing Debian's by apt-get.")
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -120,7 +120,7 @@ def _playwrights_program() -> str | None:
     return program if Path(program).is_file() else None
 
 
-def _is_root_with_apt() -> bool:
+def is_root_with_apt() -> bool:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return is_root and shutil.which("apt-get") is not None
 

@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from tools import chromium
+from tools import bubblewrap, chromium
 from tools import node as nodes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not options.fast:
             browser = chromium.ensure()
             say(f"Chromium  {browser.version}, {browser.origin}: {browser.program}")
+            say(f"Sandbox   {bubblewrap.ensure()}")
     except (nodes.NodeMissing, chromium.ChromiumMissing) as missing:
         print(f"test: {missing}", file=sys.stderr)
         return 2

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from .cli import bench, check, ledger, worksheet
+from .cli import bench, check, classroom, ledger, worksheet
 from .cli.words import MISUSE, Misuse
 from .geometry import GeometryError, ShapeError
 
@@ -20,6 +20,7 @@ examples:
   convgrad check saved.npz            are these gradients right?
   convgrad ledger --example B         every product of a small weight gradient
   convgrad worksheet --seed 7         exercises on paper, and their key
+  convgrad grade course               a class's notebooks, each in a sandbox
   convgrad bench --layer 3×3          what the implementations cost on this machine
 
 exit status: 0 right, 1 a wrong gradient, 2 the command could not be carried out
@@ -35,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     )
     words.add_argument("--version", action="version", version=f"convgrad {_version()}")
     commands = words.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (check, ledger, worksheet, bench):
+    for command in (check, ledger, worksheet, classroom, bench):
         command.add_to(commands)
     return words
 
