@@ -52,10 +52,11 @@ dist: setup ## build the wheel and the source archive into dist
 links: ## ask for every address outside the project over the network, and print those that are lost
 	@$(PYTHON) -m tools.links
 
-bench: setup book browser ## measure the rungs, the answers of the widgets, the weight of the pages
+bench: setup book browser ## measure the rungs, the answers of the widgets, live cells, the weight of the pages
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
+	@$(RUN) -m benchmarks.live
 	@$(RUN) -m tools.weigh
 
 bench-gpu: setup ## hold the kernels against PyTorch's on a GPU, in four minutes; without one, say so
@@ -67,7 +68,7 @@ setup: ## install what the other words need into .venv and node_modules
 browser: setup ## make sure that there is a Chromium for the browser tests
 	@$(RUN) -m tools.chromium
 
-bundle: setup ## build the widgets' JavaScript into src/convgrad/widgets/static
+bundle: setup ## build the JavaScript of the widgets and of the live cells
 	@$(RUN) -m tools.node npm run --silent bundle
 
 clean: ## remove what was built; keep what was installed
