@@ -182,9 +182,10 @@ def folder(tmp_path_factory) -> Path:
     return place
 
 
-def run(folder: Path, pages: list[list[str]]) -> list[list[dict]]:
+def run(node, folder: Path, pages: list[list[str]]) -> list[list[dict]]:
+    """How every cell ended and what it showed, each page from its beginning."""
     done = subprocess.run(
-        ["node", "tests/live_oracle.mjs", str(folder)],
+        [str(node.node), "tests/live_oracle.mjs", str(folder)],
         cwd=ROOT,
         input=json.dumps(pages),
         capture_output=True,
@@ -229,9 +230,74 @@ CELLS = {
 }
 
 
+# Where NumPy counts in 32 bits: examples that print `dtype=int32`, or only then do not, and arrays
+# and lengths beyond 2 GB.
+BY_32_BITS = {"convgrad.implicit": 1, "convgrad.memory": 2, "convgrad.tables": 4}
+
+EXAMPLES = """
+import contextlib, doctest, importlib, io, json
+found, tried = {}, 0
+for name in MODULES:
+    with contextlib.redirect_stdout(io.StringIO()):
+        failed, attempted = doctest.testmod(importlib.import_module(name))
+    tried += attempted
+    if failed:
+        found[name] = failed
+print(json.dumps([found, tried]))
+"""
+
+LAWS = """
+import numpy as np
+from convgrad import IMPLEMENTATIONS, loops
+from convgrad.checks import random_geometry, random_operands
+
+rng, seen = np.random.default_rng(7), 0
+for _ in range(60):
+    g, x, weight, upstream = random_operands(random_geometry(rng), rng)
+    y = loops.forward(x, weight, g)
+    right = loops.grad_input(upstream, weight, g), loops.grad_weight(upstream, x, g)
+    assert np.vdot(upstream, y) == np.vdot(x, right[0])
+    assert np.vdot(upstream, y) == np.vdot(weight, right[1])
+    for name, each in IMPLEMENTATIONS.items():
+        assert np.array_equal(each.forward(x, weight, g), y), (name, g)
+        assert np.array_equal(each.grad_input(upstream, weight, g), right[0]), (name, g)
+        assert np.array_equal(each.grad_weight(upstream, x, g), right[1]), (name, g)
+        seen += 1
+print(seen)
+"""
+
+
+def core() -> list[str]:
+    """Cells that put the core of the package to the test."""
+    above = ("figures", "widgets", "cli", "bench", "worksheet", "__main__")
+    modules = [
+        name
+        for name, _ in live.modules()
+        if name not in live.absent() and not name.startswith(tuple(f"convgrad.{a}" for a in above))
+    ]
+    assert len(modules) > 50
+    return [f"MODULES = {modules}\n{EXAMPLES}", LAWS]
+
+
+def chapters() -> dict[str, list[dict]]:
+    """The cells of each chapter that a reader can run; marked ones are run for their names."""
+    told = {path.stem: described(live.cells(path), live.absent()) for path in CHAPTERS}
+    return {
+        name: [cell for cell in page if cell["code"] and "memory" not in cell.get("needs", "")]
+        for name, page in told.items()
+    }
+
+
 @pytest.fixture(scope="module")
-def outcomes(folder) -> dict[str, dict]:
-    return dict(zip(CELLS, run(folder, [list(CELLS.values())])[0], strict=True))
+def ended(node, folder) -> list[list[dict]]:
+    """All that is run in the page's Python here: it takes seconds to start, so it starts once."""
+    told = [[cell["code"] for cell in page] for page in chapters().values()]
+    return run(node, folder, [list(CELLS.values()), core(), *told])
+
+
+@pytest.fixture(scope="module")
+def outcomes(ended) -> dict[str, dict]:
+    return dict(zip(CELLS, ended[0], strict=True))
 
 
 @pytest.mark.slow
@@ -301,22 +367,24 @@ def test_a_flood_of_text_ends(outcomes):
 
 
 @pytest.mark.slow
-def test_every_cell_that_is_not_marked_runs_in_the_page(folder):
-    """Each chapter from its beginning, as a reader would run it: marked cells for their names."""
-    told = {path.stem: described(live.cells(path), live.absent()) for path in CHAPTERS}
-    assert len(told) > 20
-    wanted = {
-        name: [cell for cell in page if cell["code"] and "memory" not in cell.get("needs", "")]
-        for name, page in told.items()
-    }
-    found = run(folder, [[cell["code"] for cell in page] for page in wanted.values()])
+def test_the_core_of_the_package_is_right_there_too(ended):
+    """With an older NumPy, 32 bits and no threads: its examples, and the laws in integers."""
+    examples, laws = ended[1]
+    assert examples["ok"] and laws["ok"], (examples["error"], laws["error"])
+    failed, tried = json.loads(printed(examples))
+    assert failed == BY_32_BITS and tried > 300
+    assert int(printed(laws)) >= 60 * 5
+
+
+@pytest.mark.slow
+def test_every_cell_that_is_not_marked_runs_in_the_page(ended):
     wrong, unmarked = [], 0
-    for (name, page), ended in zip(wanted.items(), found, strict=True):
-        for cell, outcome in zip(page, ended, strict=True):
+    for (name, page), outcomes in zip(chapters().items(), ended[2:], strict=True):
+        for cell, outcome in zip(page, outcomes, strict=True):
             unmarked += "needs" not in cell
             if outcome["error"]:
                 wrong.append((name, cell["code"][:200], outcome["error"]["text"]))
             elif bool(outcome["left"]) != ("needs" in cell):
                 wrong.append((name, cell["code"][:200], f"marked {cell.get('needs')}"))
     assert not wrong
-    assert unmarked > 250, "most of what the book shows can be run in it"
+    assert len(chapters()) > 20 and unmarked > 250, "most of what the book shows can be run in it"

@@ -136,7 +136,7 @@ def absent() -> dict[str, str]:
     The libraries; every module of the package that imports one when it is imported itself; the
     exercises whose answers are functions of tensors.
     """
-    imports = {name: set(_imports_at_once(name, path)) for name, path in _modules()}
+    imports = {name: set(_imports_at_once(name, path)) for name, path in modules()}
     found = dict(LIBRARIES)
     del found["subprocess"]  # can be imported, and then starts nothing
     while True:
@@ -154,7 +154,8 @@ def absent() -> dict[str, str]:
     return found | {f"key:{key}": LIBRARIES["torch"] for key in _exercises_of_tensors()}
 
 
-def _modules() -> Iterator[tuple[str, Path]]:
+def modules() -> Iterator[tuple[str, Path]]:
+    """The modules of the package, by name."""
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = ("convgrad", *path.relative_to(PACKAGE).with_suffix("").parts)
         yield ".".join(part for part in parts if part != "__init__"), path
