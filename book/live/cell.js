@@ -20,7 +20,8 @@ import { OLD, Output } from "./output.js";
  * @property {() => void} stop
  * @property {(place: HTMLElement, widget: any) => void} drawWidget
  * @property {(sentence: string) => void} announce
- * @property {(cell: LiveCell) => boolean} hasUnrunAbove
+ * @property {(index: number) => boolean} hasAbove whether there is anything to be run above
+ * @property {(index: number) => boolean} hasUnrunAbove
  */
 
 export class LiveCell {
@@ -84,9 +85,9 @@ export class LiveCell {
       tools,
       this.#note,
     );
-    element.append(this.#place);
+    if (!this.#place.isConnected) this.#input.after(this.#place);
     this.#nameRun();
-    this.#buttons.above.disabled = number === 1;
+    this.#buttons.above.disabled = !page.hasAbove(index);
     this.#buttons.above.setAttribute("aria-label", `Run all above ${this.label}`);
     this.#rest();
   }
@@ -234,7 +235,7 @@ export class LiveCell {
 
   /** @param {import("./engine.js").Trouble} trouble */
   #help({ name }) {
-    if (name !== "NameError" || !this.#page.hasUnrunAbove(this)) return [];
+    if (name !== "NameError" || !this.#page.hasUnrunAbove(this.index)) return [];
     return [
       h(
         "p",

@@ -28,6 +28,8 @@ export async function live({ base, start, cells, button, page }) {
   await styled(base + start.style);
   const bar = makeBar();
   let ready = READY;
+  /** Cells without a place in the page that have been run. @type {Set<number>} */
+  const unseen = new Set();
   const kernel = new Kernel(() => makeWorker(base, start), {
     progress: (progress) => {
       bar.progress(progress.loaded / progress.total);
@@ -53,6 +55,7 @@ export async function live({ base, start, cells, button, page }) {
     ready = `Stopped, and Python is ready again. ${GONE}`;
     kernel.stop();
     drawn.forget();
+    unseen.clear();
     for (const cell of live) cell.forget();
     bar.announce(`Stopped. ${GONE}`);
   };
@@ -65,8 +68,9 @@ export async function live({ base, start, cells, button, page }) {
     stop,
     drawWidget: drawn.draw,
     announce: (sentence) => bar.announce(sentence),
-    hasUnrunAbove: (cell) =>
-      live.some((each) => each.index < cell.index && !each.hasRun && !each.described.folded),
+    hasAbove: (index) => toRunAbove(index).length > 0,
+    hasUnrunAbove: (index) =>
+      toRunAbove(index).some(([each]) => !unseen.has(each) && !shownAt(each)?.hasRun),
   };
   /** @type {HTMLElement[]} */
   const elements = [...document.querySelectorAll(".bd-article div.cell")].map(
@@ -76,35 +80,38 @@ export async function live({ base, start, cells, button, page }) {
     ([element, cell, index], n) => new LiveCell(element, cell, index, n + 1, ways),
   );
 
-  /**
-   * Run, in order, what stands above a cell; folded solutions are left to the reader.
-   * @param {LiveCell} cell @param {boolean} [andThis]
-   */
+  const shownAt = (/** @type {number} */ index) => live.find((each) => each.index === index);
+
+  /** What there is to run above a cell, in order; folded solutions are left to the reader. @param {number} end */
+  function toRunAbove(end) {
+    return [...cells.entries()].filter(([index, { code, folded }]) => index < end && code && !folded);
+  }
+
+  /** @param {LiveCell} cell @param {boolean} [andThis] */
   async function runAbove(cell, andThis = false) {
     /** @type {Promise<boolean>[]} */
     const ended = [];
-    for (const [index, each] of cells.entries()) {
-      if (index >= cell.index && !(andThis && index === cell.index)) break;
-      const shown = live.find((one) => one.index === index);
-      if (shown && !each.folded) ended.push(shown.run());
-      else if (!each.shown && each.code) ended.push(runQuietly(each.code));
+    for (const [index, { code }] of toRunAbove(cell.index)) {
+      ended.push(shownAt(index)?.run() ?? runUnseen(index, code));
     }
+    if (andThis) ended.push(cell.run());
     // the first that fails takes back those that wait
     for (const each of ended) each.then((well) => well || kernel.forgetWaiting());
     await Promise.all(ended);
   }
 
-  /** A cell that the page does not show, for the names that others use. @param {string} code */
-  const runQuietly = (code) =>
-    kernel
-      .run({ label: "a cell that is not shown", code, quiet: true, hear: () => {} })
-      .then(
-        ({ error }) => !error,
-        (error) => {
-          if (!(error instanceof Stopped)) console.error(error);
-          return false;
-        },
-      );
+  /** A cell that the page does not show, for the names that others use. @param {number} index @param {string} code */
+  async function runUnseen(index, code) {
+    try {
+      const label = "a cell that is not shown";
+      const { error } = await kernel.run({ label, code, quiet: true, hear: () => {} });
+      if (!error) unseen.add(index);
+      return !error;
+    } catch (error) {
+      if (!(error instanceof Stopped)) console.error(error);
+      return false;
+    }
+  }
 
   function leave() {
     kernel.close();

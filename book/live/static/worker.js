@@ -202,6 +202,7 @@ class Session:
         self.forget()
         self.loaded: set[str] = set()
         self.drawn: set[int] = set()  # figures that this cell has shown
+        self.quiet, self.room = False, MOST
         sys.stdout, sys.stderr = Stream(self, "stdout"), Stream(self, "stderr")
         self.file = ""
         builtins.input = _no_input
