@@ -70,10 +70,11 @@ audit: setup ## ask over the network whether a weakness is known in what is pinn
 pins: setup ## find versions for requirements.in (RENEW=all, or names, lets them move)
 	@$(RUN) -m tools.pins $(if $(RENEW),--renew $(RENEW))
 
-bench: setup book browser ## measure the rungs, the widgets' answers, a class of 200, the pages and their marks
+bench: setup book browser ## measure the rungs, the widgets' answers, live cells, a class of 200, the pages and their marks
 	@$(RUN) -m benchmarks.rungs
 	@$(RUN) -m benchmarks.layers
 	@$(RUN) -m benchmarks.answers
+	@$(RUN) -m benchmarks.live
 	@$(RUN) -m benchmarks.classroom
 	@$(RUN) -m tools.weigh
 	@$(RUN) -m tools.lighthouse
@@ -87,7 +88,7 @@ setup: ## install what the other words need into .venv and node_modules
 browser: setup ## make sure that there is a Chromium for the browser tests
 	@$(RUN) -m tools.chromium
 
-bundle: setup ## build the widgets' JavaScript into src/convgrad/widgets/static
+bundle: setup ## build the JavaScript of the widgets and of the live cells
 	@$(RUN) -m tools.node npm run --silent bundle
 
 clean: ## remove what was built; keep what was installed

@@ -188,8 +188,8 @@ def _check_tools(root: Path) -> None:
     check = [str(find_node()), str(BUNDLE), "--check"]
     if subprocess.run(check, cwd=ROOT, capture_output=True, check=False).returncode:
         raise BookError(
-            "the widgets in src/convgrad/widgets/static are not what the sources in js/ build, so "
-            "the pages would show the old ones: `make bundle` builds them"
+            "the scripts in src/convgrad/widgets/static or book/live/static are not what their "
+            "sources build, so the pages would have the old ones: `make bundle` builds them"
         )
 
 

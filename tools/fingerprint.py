@@ -45,7 +45,12 @@ def execution(root: Path = ROOT) -> str:
 
 def extensions(root: Path = ROOT) -> str:
     """What turns the source of a page into its document."""
-    files = [*_files(root / "book" / "_ext"), *_files(LOADER, pattern="loader*")]
+    files = [
+        *_files(root / "book" / "_ext"),
+        *_files(LOADER, pattern="loader*"),
+        ROOT / "tools" / "live.py",
+        ROOT / "book" / "live" / "python" / "needs.py",
+    ]
     return _hash(files, root, versions())
 
 
@@ -54,6 +59,8 @@ def look(root: Path = ROOT) -> str:
     files = [
         *_files(root / "book" / "_static"),
         *_files(root / "book" / "_templates"),
+        *_files(ROOT / "book" / "live" / "static"),
+        ROOT / "tools" / "runtime.py",
         ROOT / "tools" / "katex.mjs",
         ROOT / "node_modules" / "katex" / "package.json",
         ROOT / "src" / "convgrad" / "palette.json",
@@ -63,7 +70,7 @@ def look(root: Path = ROOT) -> str:
 
 def pages(root: Path = ROOT) -> str:
     """The sources of the pages and the book's two settings files."""
-    inner = ("_ext", "_static", "_templates")
+    inner = ("_ext", "_static", "_templates", "live")
     files = [path for path in _files(root / "book") if not set(path.parts) & set(inner)]
     return _hash([*files, root / "_config.yml", root / "_toc.yml"], root)
 

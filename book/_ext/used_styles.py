@@ -24,9 +24,12 @@ _INSIDE = re.compile(r"\([^()]*\)|\[[^\]]*\]")  # of :not(…) and the like, and
 
 
 def names_in_use(site: Path) -> set[str]:
-    """Every class and id of the pages, and every word of the scripts, which set some of them."""
+    """Every class and id of the pages, and every word of the scripts, which set some of them.
+
+    Live cells have styles of their own, and Python's scripts set no classes.
+    """
     found: set[str] = set()
-    scripts = [script.read_text("utf-8") for script in site.rglob("*.js")]
+    scripts = [each.read_text("utf-8") for each in site.rglob("*.js") if "_live" not in each.parts]
     for page in site.rglob("*.html"):
         text = page.read_text("utf-8")
         for _, value in re.findall(r'\b(class|id)="([^"]*)"', text):

@@ -144,7 +144,8 @@ def arrivals(schedule: Schedule, tile: int, seed: int) -> list[int]:
     programs = range(tile, schedule.programs, schedule.tiles)  # its shares 0, 1, …
     ends = np.array([schedule.runs[program].end for program in programs])
     start = int(_mix(np.array([seed * _GOLDEN & _MASK], np.uint32))[0])
-    luck = _mix((np.arange(schedule.parts) + start & _MASK).astype(np.uint32))
+    # as int64 also where NumPy counts in 32 bits
+    luck = _mix((np.arange(schedule.parts, dtype=np.int64) + start & _MASK).astype(np.uint32))
     return [int(part) for part in np.lexsort((luck, ends))]
 
 

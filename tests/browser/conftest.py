@@ -188,7 +188,17 @@ def visit(browser: Browser, base: str, request: pytest.FixtureRequest):
     A module of tests that are about one kind of widget names its bundle in ``WIDGET``: on a page
     with many it need not wait for the others.
     """
-    kind = getattr(request.module, "WIDGET", "")
+    yield from tabs(browser, base, getattr(request.module, "WIDGET", ""))
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Browser, base: str):
+    """``shared(…)`` opens a tab as ``visit`` does, for the tests of a module to go on in."""
+    yield from tabs(browser, base)
+
+
+def tabs(browser: Browser, base: str, kind: str = "") -> Iterator[Callable[..., Visit]]:
+    """A function that opens tabs; they are closed when the next is asked for."""
     contexts: list[BrowserContext] = []
 
     def open_tab(

@@ -1,0 +1,1 @@
+"""In the page: a stand-in for the parts of IPython that cells of this book use."""
