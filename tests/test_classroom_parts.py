@@ -495,3 +495,58 @@ def test_without_nbgrader_the_command_says_what_to_install(line, tmp_path):
     )
     assert said.returncode == 2
     assert 'pip install "convgrad[classroom]"' in " ".join(said.stderr.split())
+
+
+# ---- many machines ---------------------------------------------------------------------------
+
+
+class Future:
+    def __init__(self, function, task):
+        self.function, self.task = function, task
+
+    def result(self):
+        if self.task["learner"] == "lost":
+            raise RuntimeError("the worker was lost")
+        return self.function(self.task)
+
+
+class Client:
+    """Dask's, as far as grading knows it."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def submit(self, function, task, *, pure, retries):
+        assert not pure and retries > 0  # two graders of the same notebook are two runs
+        return Future(function, task)
+
+
+def test_dask_maps_the_same_function_and_loses_nobody(monkeypatch):
+    from convgrad.classroom import workers
+
+    stand_in = types.ModuleType("distributed")
+    stand_in.Client, stand_in.as_completed = Client, lambda futures: reversed(futures)
+    monkeypatch.setitem(sys.modules, "distributed", stand_in)
+    monkeypatch.setattr(workers.Worker, "grade", lambda self, task: {"status": task["learner"]})
+    tasks = [{"learner": name} for name in ("ada", "lost", "cy")]
+    results = {task["learner"]: result for task, result in workers.map_by_dask(tasks, "tcp://x")}
+    assert results["ada"] == {"status": "ada"} and results["cy"] == {"status": "cy"}
+    assert results["lost"]["status"] == "not graded"
+    assert "the worker was lost" in results["lost"]["reason"]
+
+
+def test_work_that_raises_still_gives_a_result(monkeypatch):
+    from convgrad.classroom import workers
+
+    def grade(self, task):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(workers.Worker, "grade", grade)
+    ((_, result),) = workers.map_here([{"learner": "ada"}], 2)
+    assert result["status"] == "not graded" and "no space left" in result["reason"]

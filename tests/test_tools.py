@@ -362,6 +362,8 @@ def test_lab_keeps_to_its_own_place(tmp_path):
     )
     viewers = overrides["@jupyterlab/docmanager-extension:plugin"]["defaultViewers"]
     assert viewers["markdown"] == "Jupytext Notebook"
+    page = json.loads((tmp_path / "config/labconfig/page_config.json").read_text())
+    assert page["disabledExtensions"] == {"@jupyter/nbgrader": True}
 
 
 # ---- counting -------------------------------------------------------------------------------

@@ -27,6 +27,12 @@ SETTINGS = {
     },
     "@jupyterlab/extensionmanager-extension:plugin": {"enabled": False},
 }
+# What comes with nbgrader is for teachers with a course, who start their own JupyterLab in it.
+PAGE = {"disabledExtensions": {"@jupyter/nbgrader": True}}
+SERVED = {
+    f"nbgrader.server_extensions.{name}": False
+    for name in ("assignment_list", "course_list", "formgrader", "validate_assignment")
+}
 
 
 def prepare(place: Path = PLACE) -> dict[str, str]:
@@ -39,9 +45,10 @@ def prepare(place: Path = PLACE) -> dict[str, str]:
     }
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
-    overrides = place / "config" / "labconfig" / "default_setting_overrides.json"
-    overrides.parent.mkdir(exist_ok=True)
-    overrides.write_text(json.dumps(SETTINGS, indent=2) + "\n")
+    configs = place / "config" / "labconfig"
+    configs.mkdir(exist_ok=True)
+    for name, content in (("default_setting_overrides", SETTINGS), ("page_config", PAGE)):
+        (configs / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
     return {
         **os.environ,
         **{name: str(folder) for name, folder in folders.items()},
@@ -58,6 +65,7 @@ def command(root: Path, *more: str) -> list[str]:
         "lab",
         "--ip=127.0.0.1",
         f"--ServerApp.root_dir={root}",
+        f"--ServerApp.jpserver_extensions={SERVED}",
         "--LabApp.extension_manager=readonly",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.news_url=None",

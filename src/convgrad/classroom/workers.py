@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..extras import needs
-
 __all__ = ["Worker", "grade_anywhere", "map_by_dask", "map_here"]
 
 Task = dict[str, Any]
@@ -172,8 +170,13 @@ def grade_anywhere(task: Task) -> Result:
 
 def map_by_dask(tasks: Iterable[Task], address: str) -> Iterator[tuple[Task, Result]]:
     """The same on the workers of a Dask scheduler, which see the course's folder at its path."""
-    with needs("classroom", "convgrad grade --dask"):
+    try:
         from distributed import Client, as_completed
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "convgrad grade --dask needs Dask's scheduler, which is not installed: "
+            "pip install distributed"
+        ) from None
     with Client(address) as client:
         waiting = {
             client.submit(grade_anywhere, task, pure=False, retries=_TRIES): task for task in tasks
