@@ -50,7 +50,7 @@ class Cell:
 def tab(shared):
     """A chapter made live once; the tests go through it one after another."""
     tab = shared()
-    tab.page.set_default_timeout(10_000)
+    tab.page.set_default_timeout(30_000)  # two cores may be busy
     go_live(tab)
     return tab
 
