@@ -62,7 +62,7 @@ def main() -> int:
 def measured(page: Page, address: str) -> list[Wait]:
     """The waits of one reader, in order."""
     come: list[Response] = []
-    page.on("response", come.append)
+    page.on("response", lambda response: come.append(response))
     waits: list[Wait] = []
     page.goto(address, wait_until="networkidle")
     come.clear()

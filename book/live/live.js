@@ -23,7 +23,11 @@ const GONE = "All names are gone: “Run all above” brings them back. What you
  * @property {string} page its name, under which edits are kept
  */
 
-/** Make the page live; resolves when it is, while Python still starts. @param {Beginning} beginning */
+/**
+ * Make the page live; resolves when it is, while Python still starts, to what gives the page back.
+ * @param {Beginning} beginning
+ * @returns {Promise<() => void>}
+ */
 export async function live({ base, start, cells, button, page }) {
   await styled(base + start.style);
   const bar = makeBar();
@@ -125,12 +129,13 @@ export async function live({ base, start, cells, button, page }) {
   }
 
   bar.stop.addEventListener("click", stop);
-  bar.leave.addEventListener("click", leave);
+  bar.leave.addEventListener("click", () => button.click()); // the switch turns it off as well
   document.querySelector(".bd-header-article")?.append(bar.element);
   document.documentElement.classList.add("cg-run-on");
   say(button, "Live");
   button.setAttribute("aria-pressed", "true");
   kernel.start();
+  return leave;
 }
 
 /** @param {string} base @param {import("./switch.js").Start} start */

@@ -15,8 +15,16 @@ const read = async (name) => {
   return answer.json();
 };
 
+/** Gives the page back as it was, while it is live. @type {(() => void) | undefined} */
+let leave;
+
 /** @param {HTMLButtonElement} button */
-async function goLive(button) {
+async function turn(button) {
+  if (leave) {
+    leave();
+    leave = undefined;
+    return;
+  }
   button.disabled = true;
   say(button, "Starting …");
   try {
@@ -27,13 +35,13 @@ async function goLive(button) {
     ]);
     /** @type {typeof import("./live.js")} */
     const { live } = await import(new URL(start.live, base).href);
-    await live({ base: base.href, start, cells, button, page: String(script.dataset.cells) });
+    leave = await live({ base: base.href, start, cells, button, page: String(script.dataset.cells) });
   } catch (error) {
     console.error(error);
-    button.disabled = false;
     say(button, "Try again");
     button.title = "What the cells need could not be loaded: is the connection up?";
   }
+  button.disabled = false;
 }
 
 /** @param {HTMLElement} element @param {string} words */
@@ -50,7 +58,7 @@ if (location.protocol.startsWith("http") && "Worker" in window && "WebAssembly" 
   say(button, "Run live");
   // the styles come with the editors; until then it looks like what is beside it
   button.style.cssText = "font:600 .875rem/1 var(--cg-sans);color:inherit;white-space:nowrap";
-  button.addEventListener("click", () => goLive(button));
+  button.addEventListener("click", () => turn(button));
   document.querySelector(".article-header-buttons")?.prepend(button);
 }
 

@@ -50,7 +50,7 @@ class Cell:
 def tab(shared):
     """A chapter made live once; the tests go through it one after another."""
     tab = shared()
-    tab.page.set_default_timeout(10_000)
+    tab.page.set_default_timeout(30_000)  # two cores may be busy
     go_live(tab)
     return tab
 
@@ -220,6 +220,10 @@ def test_edits_outlive_a_reload_until_they_are_reset(tab):
     page.get_by_role("button", name="Leave live").click()
     expect(page.locator(".cg-run-bar, .cg-run-tools")).to_have_count(0)
     assert page.locator("div.cell_input div.highlight pre").count() > 10
+    page.get_by_role("button", name="Run live").click()  # and on again, and off by the switch
+    expect(page.locator(".cg-run-bar")).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Live", exact=True).click()
+    expect(page.locator(".cg-run-bar, .cg-run-tools")).to_have_count(0)
     tab.assert_clean()
 
 
