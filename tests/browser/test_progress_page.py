@@ -214,7 +214,7 @@ def test_an_answer_in_a_chapter_shows_up_in_the_list(visit):
     page = tab.goto("book/progress.html", settle=False)
     assert page.locator(".cg-progress tbody tr").count() == len(exercises.all_exercises())
     assert page.get_by_role("progressbar").get_attribute("value") == "0"
-    page = tab.goto("book/part2/weight_gradient.html", settle=False)
+    page = tab.goto("book/part2/weight_gradient.html")
     question = page.get_by_role("group", name="Predict · How many products?")
     question.scroll_into_view_if_needed()
     question.get_by_label("Your answer").fill("12")
