@@ -224,6 +224,8 @@ def test_points_given_by_hand_count_and_stay(graded):
 
 
 def test_a_grading_process_that_is_killed_costs_a_second_try(graded):
+    import psutil
+
     from convgrad.classroom import grading
 
     course = Course.at(graded["root"])
@@ -236,9 +238,12 @@ def test_a_grading_process_that_is_killed_costs_a_second_try(graded):
     killed = []
 
     def kill():
-        while worker.pid is None:
-            time.sleep(0.05)
-        time.sleep(1)
+        """As soon as it has started a kernel: then the submission is being graded."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            if worker.pid is not None and psutil.Process(worker.pid).children():
+                break
+            time.sleep(0.01)
         killed.append(worker.pid)
         os.kill(worker.pid, signal.SIGKILL)
 

@@ -269,7 +269,7 @@ print(seen)
 
 def core() -> list[str]:
     """Cells that put the core of the package to the test."""
-    above = ("figures", "widgets", "cli", "bench", "worksheet", "__main__")
+    above = ("figures", "widgets", "cli", "bench", "worksheet", "classroom", "__main__")
     modules = [
         name
         for name, _ in live.modules()

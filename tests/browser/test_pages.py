@@ -129,6 +129,9 @@ def test_links_lead_somewhere():
             address, _, place = unescape(link).partition("#")
             if re.match(r"[a-z]+:", address):
                 continue  # elsewhere, or a letter
+            address = address.partition("?")[0]  # ?projector
+            if place.startswith("cg1&"):
+                place = ""  # the state of a widget: test_teachers_page.py follows those
             there = (path.parent / unquote(address)).resolve() if address else path
             seen += 1
             if not there.is_file() or (place and unquote(place) not in places.get(there, set())):
