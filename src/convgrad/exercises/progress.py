@@ -203,10 +203,10 @@ def load(path: str | os.PathLike[str]) -> Progress:
 
     Examples
     --------
-    >>> load("nowhere.json")
+    >>> load("nowhere.json")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.json'
+    FileNotFoundError: [Errno ...] No such file or directory: 'nowhere.json'
     """
     with open(path, "rb") as file:
         content = file.read(_LARGEST + 1)
