@@ -444,7 +444,10 @@ def test_the_page_keeps_still_when_it_starts(visit, page, width):
     still = visit(width=width)
     still.page.route("**/_widgets/*.js", lambda route: route.abort())
     before = still.goto(f"{page}.html", settle=False).locator(".cg-widget").evaluate_all(measure)
-    after = visit(width=width).goto(f"{page}.html").locator(".cg-widget").evaluate_all(measure)
+    live = visit(width=width).goto(f"{page}.html")
+    for dealing in live.locator(".cg-dealing").all():  # comes with the tools, a moment later
+        expect(dealing.locator("input").first).to_be_attached()
+    after = live.locator(".cg-widget").evaluate_all(measure)
     assert len(before) == len(after) >= 1
     # 24 pixels: about one line of text
     assert all(abs(a - b) <= 24 for a, b in zip(before, after, strict=True)), (before, after)
