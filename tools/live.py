@@ -18,9 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import runtime
+from .wheel import build
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "convgrad"
@@ -46,7 +45,6 @@ LIBRARIES = {"torch": "PyTorch", "triton": "Triton", "subprocess": "other progra
 TAGS = {"needs-64-bits": "memory beyond 4 GB"}
 # Measurements that cells read, beside the package as they are in a checkout.
 BESIDE = ("benchmarks/layers.json", "benchmarks/rungs.json")
-EPOCH = "315532800"  # the earliest that a zip file can say: a wheel of the same files is the same
 
 
 @dataclass(frozen=True)
@@ -268,15 +266,8 @@ class Wheel(NamedTuple):
 def build_wheel() -> Wheel:
     """convgrad's own wheel, the same bytes from the same sources."""
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", folder]
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
-        done = subprocess.run(
-            words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise RuntimeError(f"the wheel for the page could not be built:\n{done.stderr}")
-        (wheel,) = Path(folder).glob("*.whl")
-        return Wheel(wheel.name, wheel.name.split("-")[1], wheel.read_bytes())
+        built = build(Path(folder) / "wheel")
+        return Wheel(built.name, built.name.split("-")[1], built.read_bytes())
 
 
 def _with_wheel(lock: Mapping[str, Any], wheel: Wheel, file: str) -> dict[str, Any]:
