@@ -14,10 +14,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from strategies import integer_arrays, random_geometries
 
-from convgrad import ConvGeometry, blocked, conv2d_backward, depthwise, fast, loops
-from convgrad.blocked import blocks, can_gather, everything, inside, parts
+from convgrad import ConvGeometry, blocked, conv2d_backward, depthwise, fast, loops, rows
+from convgrad.blocked import blocks, can_gather, everything, parts
 from convgrad.fast import explain_route
 from convgrad.geometry import PADDING_MODES
+from convgrad.padding import inside
 
 
 def of_each_route(count, seed):
@@ -43,11 +44,15 @@ def threads(request, monkeypatch):
     [pytest.param(1, marks=pytest.mark.slow), 500, pytest.param(2_000_000, marks=pytest.mark.slow)],
 )
 def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, monkeypatch):
-    for module, name in ((blocked, "SMALLEST"), (blocked, "LARGEST"), (depthwise, "CHUNK")):
+    for module, name in (
+        *((blocked, "SMALLEST"), (blocked, "LARGEST"), (blocked, "LARGEST_SUM")),
+        *((rows, "LARGEST"), (depthwise, "CHUNK")),
+    ):
         monkeypatch.setattr(module, name, block)
+    for name in ("LONG", "SHARE", "OVERLAP"):
+        monkeypatch.setattr(rows, name, 1)
     for least in ("LEAST", "LEAST_TOGETHER", "LEAST_SUMMED"):
         monkeypatch.setattr(blocked, least, 1)
-    monkeypatch.setattr(depthwise, "WIDEST", 32 if block > 1 else 3)
     seen = set()
     for seed, geometry in enumerate(of_each_route(30, seed=21)):
         x, weight, g = integer_arrays(geometry, seed)
@@ -57,7 +62,8 @@ def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, m
         )
         assert_array_equal(fast.grad_weight(g, x, geometry), loops.grad_weight(g, x, geometry))
         seen.add((explain_route(geometry).name, geometry.padding_mode, can_gather(geometry)))
-    assert {name for name, _, _ in seen} == {"pointwise", "depthwise", "blocked"}
+    routes = {"pointwise", "depthwise", "blocked"} | ({"rows"} if block > 1 else set())
+    assert {name for name, _, _ in seen} == routes
     assert {mode for name, mode, _ in seen if name == "blocked"} == set(PADDING_MODES)
     assert {gathers for name, _, gathers in seen if name == "blocked"} == {True, False}
 

@@ -8,6 +8,7 @@ route      taken for                         what it does
 =========  ================================  =======================================================
 pointwise  1×1 kernels, stride 1, no border  x is its own matrix of columns: products without copies
 depthwise  every channel by itself           each row of a kernel as a matrix with a band
+rows       many windows for the weights      im2col for one row of taps, which serves the others too
 blocked    everything else                   im2col, a few rows of windows at a time
 =========  ================================  =======================================================
 
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import blocked, depthwise, pointwise
+from . import blocked, depthwise, pointwise, rows
 from .geometry import ConvGeometry
 from .memory import WorkingSet
 from .parallel import thread_count
@@ -40,7 +41,7 @@ __all__ = [
 
 SMALL = 2_000_000  # products: fewer are added up before a second thread has started
 
-_MODULES = {"pointwise": pointwise, "depthwise": depthwise, "blocked": blocked}
+_MODULES = {"pointwise": pointwise, "depthwise": depthwise, "rows": rows, "blocked": blocked}
 
 
 class Route(NamedTuple):
@@ -49,7 +50,7 @@ class Route(NamedTuple):
     Attributes
     ----------
     name : str
-        "pointwise", "depthwise" or "blocked".
+        "pointwise", "depthwise", "rows" or "blocked".
     why : str
         What speaks for it, and how many threads share the work.
 
@@ -110,6 +111,14 @@ def _choose(geometry: ConvGeometry) -> Route:
             "depthwise",
             f"each of the {geometry.C} channels is on its own, so there are no channels to sum "
             "over; every row of a kernel is a matrix with a band, from input to output columns",
+        )
+    if rows.pays(geometry):
+        return Route(
+            "rows",
+            f"{geometry.OH}×{geometry.OW} outputs an image are many for "
+            f"{geometry.KH}×{geometry.KW} kernels over {geometry.CG} channels each: the columns "
+            "of one row of taps are written, and the rows below read the same ones further on; "
+            "grad_weight, whose products would be small, writes all columns",
         )
     back = (
         "grad_input is gathered, as the convolution of grad_output with the turned kernels"
