@@ -160,6 +160,10 @@ def test_an_infinity_never_meets_a_zero_that_was_only_put_in_between():
         ("blocked", "is scattered", {"KH": 1, "KW": 1, "stride": 2}),
         ("depthwise", "each of the 4 channels is on its own", {"groups": 4}),
         ("blocked", "over 2 channels", {"groups": 2}),
+        ("rows", "one row of taps", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28}),
+        ("rows", "one row of taps", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28, "stride": (1, 2)}),
+        ("blocked", "is scattered", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28, "stride": (2, 1)}),
+        ("blocked", "is gathered", {"N": 8, "O": 1, "C": 16, "H": 28, "W": 28}),
         ("blocked", "is gathered", {"H": 20, "W": 20}),
         ("blocked", "is gathered", {"H": 20, "W": 20, "dilation": 2}),
         ("blocked", "is scattered", {"H": 20, "W": 20, "stride": 2}),
@@ -194,10 +198,10 @@ def test_blocks_cover_every_output_once(monkeypatch):
         monkeypatch.setattr(blocked, "LARGEST", block)
         for geometry in random_geometries(30, seed=4):
             covered = np.zeros((geometry.N, geometry.OH), int)
-            for images, rows in blocks(
+            for images, down in blocks(
                 geometry, everything(geometry), slice(0, geometry.N), itemsize=8
             ):
-                covered[images, rows] += 1
+                covered[images, down] += 1
             assert (covered == 1).all()
 
 

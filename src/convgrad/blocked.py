@@ -29,7 +29,9 @@ __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 # all columns, and within these bounds.  Fewer, and threads spend their time on taking turns with
 # Python's lock; more, and the block has left the cache before it is multiplied.
 SMALLEST, LARGEST = 900_000, 8_000_000
-LARGEST_SUM = 2_500_000  # bytes of weights whose gradient a thread sums up together
+# Bytes of weights whose gradient a thread sums up together: in fewer turns less is copied, but
+# more is held.  Small images have fewer columns to hold.
+LARGEST_SUM, LARGEST_SUM_TOGETHER = 1_100_000, 2_500_000
 FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
 # Windows of a block, at least: with fewer, a matrix product spends its time on the other operand
 # (small images make larger blocks together), and a sum of products on the additions.
@@ -99,18 +101,20 @@ def grad_weight(
         # With few kernels the product runs better turned round.  Turning each round again would
         # take as long as the product itself, so they are summed as they come: k r o.
         turn = geometry.OG <= FEW
-        total = space.array("total", (shape[0], shape[2], shape[1]) if turn else shape)
+        # Otherwise the sum grows where it belongs, unless only some rows of taps are asked for.
+        here = not turn and size(part.taps) == geometry.KH
+        turned_shape = (shape[0], shape[2], shape[1]) if turn else shape
+        total = mine.reshape(shape) if here else space.array("total", turned_shape)
         out = total  # of the first product; the others are added
         for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize, LEAST_SUMMED):
             upstream = output_rows(grad_output, block, part, geometry, space)  # k o l
             seen = columns(x, block, part, geometry, space)  # k r l
             a, b = (seen, upstream) if turn else (upstream, seen)
             np.matmul(a, b.swapaxes(1, 2), out=out)
-            if out is total:
-                out = space.array("product", total.shape)
-            else:
+            if out is not total:
                 total += out
-        if geometry.N:
+            out = space.array("product", total.shape)
+        if geometry.N and not here:
             mine[...] = (total.swapaxes(1, 2) if turn else total).reshape(mine.shape)
 
     run(add, summed(geometry, threads, grad.itemsize), threads)
@@ -161,7 +165,7 @@ def scatter(
         for block in blocks(geometry, part, images, grad.itemsize):
             upstream = output_rows(grad_output, block, part, geometry, space)  # k o l
             shape = *mine.shape[:2], upstream.shape[2]  # k r l
-            product = space.array("product", shape)
+            product = space.array("columns", shape)  # as large as grad_weight's: kept once
             np.matmul(mine, upstream, out=product)
             there = grad[block.images, channels_of(part, geometry)]  # n c h v
             if len(there) == 1:
@@ -226,7 +230,7 @@ def padded_rows(
 
 
 def _copies(geometry: ConvGeometry, images: int) -> bool:
-    """Whether a patch is a copy: to hold the border, or several images whose cells are read often."""
+    """Whether a patch is a copy: for its border, or of several images whose cells all serve."""
     if geometry.padding != ((0, 0), (0, 0)):
         return True
     return images > 1 and math.prod(geometry.stride) < geometry.KH * geometry.KW
@@ -239,9 +243,7 @@ def put_first(numbers: np.ndarray, there: np.ndarray) -> None:
         each[...] = laid[..., n]
 
 
-def add_back(
-    product: np.ndarray, block: Block, there: np.ndarray, geometry: ConvGeometry
-) -> None:
+def add_back(product: np.ndarray, block: Block, there: np.ndarray, geometry: ConvGeometry) -> None:
     """Adds every product (k r l) to the cell of ``there`` (c h v n) that its tap read.
 
     What lies on the border is lost.
@@ -288,8 +290,7 @@ def blocks(
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 16, SMALLEST), LARGEST)
-    small = geometry.OH * geometry.OW <= LEAST_TOGETHER
-    least = max(least, LEAST_TOGETHER if small else LEAST)
+    least = max(least, LEAST_TOGETHER if is_small(geometry) else LEAST)
     windows = max(block // (_taps(part, geometry) * itemsize), least)
     rows = windows // geometry.OW
     if rows >= geometry.OH:
@@ -302,6 +303,11 @@ def blocks(
         for n in range(images.start, images.stop):
             for some in even_slices(geometry.OH, count):
                 yield Block(slice(n, n + 1), some)
+
+
+def is_small(geometry: ConvGeometry) -> bool:
+    """Whether an image is less than a block."""
+    return geometry.OH * geometry.OW <= LEAST_TOGETHER
 
 
 def everything(geometry: ConvGeometry) -> Part:
@@ -320,7 +326,8 @@ def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Par
 
 def summed(geometry: ConvGeometry, threads: int, itemsize: int) -> list[Part]:
     """The parts of grad_weight: so small that a product stays in the cache, as many per thread."""
-    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (LARGEST_SUM * threads))
+    largest = LARGEST_SUM_TOGETHER if is_small(geometry) else LARGEST_SUM
+    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (largest * threads))
     return parts(geometry, turns * threads)
 
 
@@ -360,7 +367,7 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
         grad_input = math.prod(inner.x_shape) + threads * (_taps(part, inner) * places + copied)
     part = summed(inner, threads, itemsize=8)[0]
     block, places = _first_block(inner, part, slice(0, inner.N), LEAST_SUMMED)
-    product = 2 * geometry.OG * _taps(part, inner)  # and the sum
+    product = geometry.OG * _taps(part, inner) * (2 if geometry.OG <= FEW else 1)
     copied = geometry.O * places if size(block.images) > 1 else 0
     at_work = _columns_numbers(inner, part, block, places) + product + copied
     return WorkingSet(

@@ -38,7 +38,7 @@ from .parallel import Workspace, even_slices, run
 
 __all__ = ["NotFiniteError", "forward", "grad_input", "grad_weight", "working_set"]
 
-CHUNK = 200_000  # cells of channels that are worked on together: they stay in the cache
+CHUNK = 240_000  # cells of channels that are worked on together: they stay in the cache
 
 # Below, m counts the kernels of a channel, a and b the taps of a phase, l the places of the lines.
 
@@ -58,7 +58,7 @@ def forward(
         total = space.array("total", (*there.shape[:3], *lines.area))
         for k, phase in enumerate(lines.phases):
             seen = lines.inputs(x[images, channels], phase, space)  # c n r s
-            mine = kernels[(channels, slice(None), *phase.taps)]  # c m a b
+            mine = taps_of(phase, kernels)[channels]  # c m a b
             out = total if k == 0 else space.array("product", total.shape)
             to = lines.of_windows(out).transpose(2, 1, 0)  # l m c
             np.einsum("cabl,cmab->lmc", lines.taps(seen, phase), mine, out=to, order="F")
@@ -86,7 +86,8 @@ def grad_weight(
             seen = lines.inputs(x[images, channels], phase, space)  # c n r s
             both = lines.taps(seen, phase), lines.of_windows(upstream)
             mine = np.einsum("cabl,cml->cmab", *both, order="C")
-            kernels[(channels, slice(None), *phase.taps)] += require_finite(mine)
+            there = taps_of(phase, kernels)[channels]
+            there += require_finite(mine)
 
     lines.run(add, threads)
     return grad
@@ -107,14 +108,14 @@ def grad_input(
     def write(images: slice, channels: slice) -> None:
         _, before = lines.upstream(grad_output, images, channels, space)
         for phase in lines.phases:
-            mine = kernels[(channels, slice(None), *phase.taps)]  # c m a b
+            mine = taps_of(phase, kernels)[channels]  # c m a b
             shape = size(channels), size(images), *lines.area  # c n r s
             cells = space.array("inputs", shape)
             to = cells.reshape(len(cells), -1).T  # l c
             reached = lines.turned_taps(before, phase)  # c m a b l
             np.einsum("cmabl,cmab->lc", reached, mine, out=to, order="F")
-            there, kept = lines.meets(grad[images, channels], phase)
-            there[...] = cells[(..., *kept)].swapaxes(0, 1)
+            there, (rows, columns) = lines.meets(grad[images, channels], phase)
+            there[...] = cells[:, :, rows, columns].swapaxes(0, 1)
 
     lines.run(write, threads)
     return grad if inner is geometry else fold_border(grad, geometry)
@@ -132,38 +133,41 @@ def require_finite(sums: np.ndarray) -> np.ndarray:
     return sums
 
 
-class Phase(NamedTuple):
-    """Some taps, and the cells that they can meet: each ``stride``-th row and column of the image.
+class Along(NamedTuple):
+    """Some taps along one axis, and the rows (or columns) of the image that they can meet.
 
     Attributes
     ----------
-    start : (int, int)
-        First row and column of the padded image that belong to it.
-    taps : (slice, slice)
-        Its rows and columns of taps.
-    first, step : (int, int)
-        How many rows and columns of the phase its first tap is off, and each further one.
-    count : (int, int)
-        Rows and columns of taps.
+    start : int
+        First row of the padded image that belongs to the phase; then each ``stride``-th.
+    taps : slice
+        The taps.
+    first, step : int
+        How many rows of the phase its first tap is off, and each further one.
+    number : int
+        How many taps there are.
     """
 
-    start: tuple[int, ...]
-    taps: tuple[slice, ...]
-    first: tuple[int, ...]
-    step: tuple[int, ...]
-    count: tuple[int, ...]
+    start: int
+    taps: slice
+    first: int
+    step: int
+    number: int
 
 
-def _along(kernel: int, stride: int, dilation: int) -> list[tuple[int, slice, int, int, int]]:
-    """The phases along one axis: start, taps, first, step, count."""
+Phase = tuple[Along, Along]  # rows and columns
+
+
+def _along(kernel: int, stride: int, dilation: int) -> list[Along]:
+    """The phases along one axis."""
     apart = stride // math.gcd(stride, dilation)  # taps of one phase
     return [
-        (
-            dilation * i % stride,
-            slice(i, None, apart),
-            dilation * i // stride,
-            dilation * apart // stride,
-            len(range(i, kernel, apart)),
+        Along(
+            start=dilation * i % stride,
+            taps=slice(i, None, apart),
+            first=dilation * i // stride,
+            step=dilation * apart // stride,
+            number=len(range(i, kernel, apart)),
         )
         for i in range(min(apart, kernel))
     ]
@@ -180,9 +184,7 @@ class Lines:
         self.farthest = reach[0] * self.area[1] + reach[1]  # as a distance on the line
         kernels = geometry.KH, geometry.KW
         rows, columns = map(_along, kernels, geometry.stride, geometry.dilation)
-        self.phases = [
-            Phase(*zip(row, column, strict=True)) for row, column in product(rows, columns)
-        ]
+        self.phases: list[Phase] = list(product(rows, columns))
 
     def kernels(self, weight: np.ndarray) -> np.ndarray:
         """The kernels by channels, c m i j: a view."""
@@ -200,25 +202,24 @@ class Lines:
 
     def inputs(self, images: np.ndarray, phase: Phase, space: Workspace) -> np.ndarray:
         """The cells of a phase, with the border: c n r s."""
-        there, kept = self.meets(images, phase)
+        there, (rows, columns) = self.meets(images, phase)
         cells = space.array("inputs", (images.shape[1], len(images), *self.area))
         cells.fill(0)
-        cells[(..., *kept)] = there.swapaxes(0, 1)
+        cells[:, :, rows, columns] = there.swapaxes(0, 1)
         return cells
 
-    def meets(self, images: np.ndarray, phase: Phase) -> tuple[np.ndarray, list[slice]]:
+    def meets(self, images: np.ndarray, phase: Phase) -> tuple[np.ndarray, tuple[slice, slice]]:
         """The cells of a phase that lie in the images, and which of its rows and columns they are.
 
         The cells are a view: n c, rows, columns.
         """
-        geometry, kept, there = self.geometry, [], []
-        for axis in (0, 1):
-            start = phase.start[axis] - geometry.padding[axis][0]
-            size = images.shape[2 + axis]
-            numbers, places = inside(start, geometry.stride[axis], self.area[axis], size)
-            kept.append(numbers)
-            there.append(places)
-        return images[(..., *there)], kept
+        (top, _), (left, _) = self.geometry.padding
+        sh, sw = self.geometry.stride
+        high, wide = self.area
+        rows, columns = phase
+        p, h = inside(rows.start - top, sh, high, images.shape[2])
+        q, v = inside(columns.start - left, sw, wide, images.shape[3])
+        return images[:, :, h, v], (p, q)
 
     def cover_the_image(self) -> bool:
         """Whether each cell of the image lies in one of the phases."""
@@ -253,7 +254,7 @@ class Lines:
         c, one = lines.strides
         return as_strided(
             lines[:, first:],
-            (len(lines), *phase.count, lines.shape[1] - self.farthest),
+            (len(lines), *numbers(phase), lines.shape[1] - self.farthest),
             (c, a, b, one),
             writeable=False,
         )
@@ -264,16 +265,17 @@ class Lines:
         c, m, one = lines.strides
         return as_strided(
             lines[..., self.farthest - first :],
-            (*lines.shape[:2], *phase.count, lines.shape[2] - self.farthest),
+            (*lines.shape[:2], *numbers(phase), lines.shape[2] - self.farthest),
             (c, m, -a, -b, one),
             writeable=False,
         )
 
     def _distances(self, phase: Phase, itemsize: int) -> tuple[int, tuple[int, int]]:
         """How far the first tap is off, in numbers, and each further one, in bytes."""
+        rows, columns = phase
         width = self.area[1]
-        first = phase.first[0] * width + phase.first[1]
-        return first, (phase.step[0] * width * itemsize, phase.step[1] * itemsize)
+        first = rows.first * width + columns.first
+        return first, (rows.step * width * itemsize, columns.step * itemsize)
 
     # ---- who does what -------------------------------------------------------------------
 
@@ -296,6 +298,18 @@ class Lines:
         together = size(self.some_images()[0]) * math.prod(self.area)
         turns = math.ceil(self.geometry.C * together / (max(CHUNK, together) * threads))
         return even_slices(self.geometry.C, turns * threads)
+
+
+def taps_of(phase: Phase, kernels: np.ndarray) -> np.ndarray:
+    """The taps of a phase, c m a b, of kernels c m i j: a view."""
+    rows, columns = phase
+    return kernels[:, :, rows.taps, columns.taps]
+
+
+def numbers(phase: Phase) -> tuple[int, int]:
+    """How many rows and columns of taps a phase has."""
+    rows, columns = phase
+    return rows.number, columns.number
 
 
 def size(some: slice) -> int:

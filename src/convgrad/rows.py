@@ -46,7 +46,7 @@ def pays(geometry: ConvGeometry) -> bool:
     more = geometry.span[0] - 1  # output rows that a block writes for its neighbour below
     return (
         geometry.stride[0] == 1
-        and 1 < geometry.KH
+        and geometry.KH > 1
         and geometry.CG * geometry.KW >= LONG
         and math.prod(geometry.weight_shape) <= math.prod(geometry.output_shape)
         and _rows_at_once(geometry) >= min(geometry.OH, OVERLAP * more)
