@@ -56,14 +56,14 @@ def forward(
     def write(images: slice, channels: slice) -> None:
         there = lines.outputs(y, images, channels)  # c m n p q
         total = space.array("total", (*there.shape[:3], *lines.area))
+        windows = lines.of_windows(total)  # c m l
         for k, phase in enumerate(lines.phases):
-            seen = lines.inputs(x[images, channels], phase, space)  # c n r s
+            seen = lines.inputs(x[images, channels], k, space)  # c n r s
             mine = taps_of(phase, kernels)[channels]  # c m a b
-            out = total if k == 0 else space.array("product", total.shape)
-            to = lines.of_windows(out).transpose(2, 1, 0)  # l m c
-            np.einsum("cabl,cmab->lmc", lines.taps(seen, phase), mine, out=to, order="F")
+            out = windows if k == 0 else lines.of_windows(space.array("product", total.shape))
+            np.einsum("cabl,cmab->lmc", lines.taps(seen, phase), mine, out=out.T, order="F")
             if k:
-                total += out
+                windows += out
         there[...] = total[..., : geometry.OH, : geometry.OW]
 
     lines.run(write, threads)
@@ -82,8 +82,8 @@ def grad_weight(
 
     def add(images: slice, channels: slice) -> None:
         upstream, _ = lines.upstream(grad_output, images, channels, space)  # c m n r s
-        for phase in lines.phases:
-            seen = lines.inputs(x[images, channels], phase, space)  # c n r s
+        for k, phase in enumerate(lines.phases):
+            seen = lines.inputs(x[images, channels], k, space)  # c n r s
             both = lines.taps(seen, phase), lines.of_windows(upstream)
             mine = np.einsum("cabl,cml->cmab", *both, order="C")
             there = taps_of(phase, kernels)[channels]
@@ -110,10 +110,10 @@ def grad_input(
         for phase in lines.phases:
             mine = taps_of(phase, kernels)[channels]  # c m a b
             shape = size(channels), size(images), *lines.area  # c n r s
-            cells = space.array("inputs", shape)
-            to = cells.reshape(len(cells), -1).T  # l c
+            cells = space.array("inputs 0", shape)
+            line = cells.reshape(len(cells), -1)  # c l
             reached = lines.turned_taps(before, phase)  # c m a b l
-            np.einsum("cmabl,cmab->lc", reached, mine, out=to, order="F")
+            np.einsum("cmabl,cmab->lc", reached, mine, out=line.T, order="F")
             there, (rows, columns) = lines.meets(grad[images, channels], phase)
             there[...] = cells[:, :, rows, columns].swapaxes(0, 1)
 
@@ -200,11 +200,10 @@ class Lines:
 
     # ---- the lines -----------------------------------------------------------------------
 
-    def inputs(self, images: np.ndarray, phase: Phase, space: Workspace) -> np.ndarray:
-        """The cells of a phase, with the border: c n r s."""
-        there, (rows, columns) = self.meets(images, phase)
-        cells = space.array("inputs", (images.shape[1], len(images), *self.area))
-        cells.fill(0)
+    def inputs(self, images: np.ndarray, k: int, space: Workspace) -> np.ndarray:
+        """The cells of the k-th phase, with the border: c n r s."""
+        there, (rows, columns) = self.meets(images, self.phases[k])
+        cells = space.framed(f"inputs {k}", (images.shape[1], len(images), *self.area))
         cells[:, :, rows, columns] = there.swapaxes(0, 1)
         return cells
 
@@ -234,8 +233,7 @@ class Lines:
         """The windows' g with zeros between, c m n r s; and the lines with zeros before, c m l."""
         mine = self.outputs(grad_output, images, channels)
         c, m, n, OH, OW = mine.shape
-        lines = space.array("upstream", (c, m, self.farthest + n * math.prod(self.area)))
-        lines.fill(0)
+        lines = space.framed("upstream", (c, m, self.farthest + n * math.prod(self.area)))
         laid = lines[..., self.farthest :].reshape(c, m, n, *self.area)
         laid[..., :OH, :OW] = mine
         return laid, lines
@@ -325,9 +323,10 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
     cells = channels * size(lines.some_images()[0]) * math.prod(lines.area)
     windows = inner.OG * (cells + channels * lines.farthest)
     sums = (1 if len(lines.phases) == 1 else 2) * inner.OG * cells
+    phases = len(lines.phases) * cells
     return WorkingSet(
-        forward=border + math.prod(inner.output_shape) + threads * (cells + sums),
+        forward=border + math.prod(inner.output_shape) + threads * (phases + sums),
         grad_input=math.prod(inner.x_shape)
         + max(threads * (cells + windows), folded_numbers(geometry)),
-        grad_weight=border + math.prod(inner.weight_shape) + threads * (cells + windows),
+        grad_weight=border + math.prod(inner.weight_shape) + threads * (phases + windows),
     )

@@ -187,6 +187,7 @@ class Workspace:
     def __init__(self, dtype: np.dtype) -> None:
         self._dtype = np.dtype(dtype)
         self._caller, self._arrays = threading.get_ident(), dict[str, np.ndarray]()
+        self._cleared: dict[tuple[int, str], Sequence[int]] = {}
 
     def array(self, name: str, shape: Sequence[int]) -> np.ndarray:
         """An array of this shape with whatever was left in it, this thread's own."""
@@ -198,6 +199,19 @@ class Workspace:
             if arrays is self._arrays or size <= KEPT:
                 arrays[name] = kept
         return kept[:size].view(self._dtype).reshape(shape)
+
+    def framed(self, name: str, shape: Sequence[int]) -> np.ndarray:
+        """The same, with zeros wherever this piece of work does not write.
+
+        For whoever writes into the same places of an array of this name and shape each time:
+        then the zeros need to be laid only once.
+        """
+        array = self.array(name, shape)
+        whose = threading.get_ident(), name
+        if self._cleared.get(whose) != shape:
+            array.fill(0)
+            self._cleared[whose] = shape
+        return array
 
 
 KEPT = 8_000_000
