@@ -163,9 +163,11 @@ def scatter(
         mine = kernels[part.groups, :, part.channels]
         mine = mine.reshape(*mine.shape[:2], -1).swapaxes(1, 2)  # k r o
         for block in blocks(geometry, part, images, grad.itemsize):
-            upstream = output_rows(grad_output, block, part, geometry, space)  # k o l
+            # k o l
+            upstream = output_rows(grad_output, block, part, geometry, space)
             shape = *mine.shape[:2], upstream.shape[2]  # k r l
-            product = space.array("columns", shape)  # as large as grad_weight's: kept once
+            # as large as the columns of the other gradient: kept in one place
+            product = space.array("columns", shape)
             np.matmul(mine, upstream, out=product)
             there = grad[block.images, channels_of(part, geometry)]  # n c h v
             if len(there) == 1:
