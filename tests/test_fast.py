@@ -14,10 +14,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from strategies import integer_arrays, random_geometries
 
-from convgrad import ConvGeometry, blocked, conv2d_backward, depthwise, fast, loops
-from convgrad.blocked import blocks, can_gather, everything, inside, parts
+from convgrad import ConvGeometry, blocked, conv2d_backward, depthwise, fast, loops, rows
+from convgrad.blocked import blocks, can_gather, everything, parts
 from convgrad.fast import explain_route
 from convgrad.geometry import PADDING_MODES
+from convgrad.padding import inside
 
 
 def of_each_route(count, seed):
@@ -43,11 +44,15 @@ def threads(request, monkeypatch):
     [pytest.param(1, marks=pytest.mark.slow), 500, pytest.param(2_000_000, marks=pytest.mark.slow)],
 )
 def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, monkeypatch):
-    for module, name in ((blocked, "SMALLEST"), (blocked, "LARGEST"), (depthwise, "CHUNK")):
+    for module, name in (
+        *((blocked, "SMALLEST"), (blocked, "LARGEST"), (blocked, "LARGEST_SUM")),
+        *((rows, "LARGEST"), (depthwise, "CHUNK")),
+    ):
         monkeypatch.setattr(module, name, block)
+    for name in ("LONG", "SHARE", "OVERLAP"):
+        monkeypatch.setattr(rows, name, 1)
     for least in ("LEAST", "LEAST_TOGETHER", "LEAST_SUMMED"):
         monkeypatch.setattr(blocked, least, 1)
-    monkeypatch.setattr(depthwise, "WIDEST", 32 if block > 1 else 3)
     seen = set()
     for seed, geometry in enumerate(of_each_route(30, seed=21)):
         x, weight, g = integer_arrays(geometry, seed)
@@ -57,7 +62,8 @@ def test_every_route_in_blocks_of_every_size_is_the_definition(block, threads, m
         )
         assert_array_equal(fast.grad_weight(g, x, geometry), loops.grad_weight(g, x, geometry))
         seen.add((explain_route(geometry).name, geometry.padding_mode, can_gather(geometry)))
-    assert {name for name, _, _ in seen} == {"pointwise", "depthwise", "blocked"}
+    routes = {"pointwise", "depthwise", "blocked"} | ({"rows"} if block > 1 else set())
+    assert {name for name, _, _ in seen} == routes
     assert {mode for name, mode, _ in seen if name == "blocked"} == set(PADDING_MODES)
     assert {gathers for name, _, gathers in seen if name == "blocked"} == {True, False}
 
@@ -154,6 +160,10 @@ def test_an_infinity_never_meets_a_zero_that_was_only_put_in_between():
         ("blocked", "is scattered", {"KH": 1, "KW": 1, "stride": 2}),
         ("depthwise", "each of the 4 channels is on its own", {"groups": 4}),
         ("blocked", "over 2 channels", {"groups": 2}),
+        ("rows", "one row of taps", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28}),
+        ("rows", "one row of taps", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28, "stride": (1, 2)}),
+        ("blocked", "is scattered", {"N": 8, "O": 1, "C": 32, "H": 28, "W": 28, "stride": (2, 1)}),
+        ("blocked", "is gathered", {"N": 8, "O": 1, "C": 16, "H": 28, "W": 28}),
         ("blocked", "is gathered", {"H": 20, "W": 20}),
         ("blocked", "is gathered", {"H": 20, "W": 20, "dilation": 2}),
         ("blocked", "is scattered", {"H": 20, "W": 20, "stride": 2}),
@@ -188,10 +198,10 @@ def test_blocks_cover_every_output_once(monkeypatch):
         monkeypatch.setattr(blocked, "LARGEST", block)
         for geometry in random_geometries(30, seed=4):
             covered = np.zeros((geometry.N, geometry.OH), int)
-            for images, rows in blocks(
+            for images, down in blocks(
                 geometry, everything(geometry), slice(0, geometry.N), itemsize=8
             ):
-                covered[images, rows] += 1
+                covered[images, down] += 1
             assert (covered == 1).all()
 
 

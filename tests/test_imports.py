@@ -15,7 +15,7 @@ from tools.imports import PACKAGE, files, graph, imported, layers, sentence
 # Who may know whom.  Each part lists the parts below it that it may import; a new module of the
 # package finds its place here first.  ``loops`` shares nothing with the others but the index map,
 # so that it can judge them.
-ROUTES = {"pointwise", "depthwise", "blocked"}  # of fast
+ROUTES = {"pointwise", "depthwise", "blocked", "rows"}  # of fast
 RUNGS = {
     "loops",
     "padding",
@@ -44,6 +44,7 @@ KNOWS: dict[str, set[str]] = {
     "turned": {"geometry", "padding"},
     "depthwise": {"geometry", "memory", "padding", "parallel", "turned"},
     "blocked": {"geometry", "memory", "padding", "parallel", "turned", "windows"},
+    "rows": {"geometry", "memory", "padding", "parallel", "turned", "windows", "blocked"},
     "fast": {"geometry", "memory", "windows", "parallel", *ROUTES},
     "api": CORE,
     "second": CORE | {"api"},

@@ -56,8 +56,9 @@ INNER = {
     "convgrad.ledger": "empty_gradient ready require_choice",
     "convgrad.loops": "products read",
     "convgrad.memory": "bytes_needed require_memory require_room result_numbers size_text",
-    "convgrad.padding": "folded_numbers padded_numbers with_border",
+    "convgrad.padding": "folded_numbers inside padded_numbers with_border",
     "convgrad.parallel": "Workspace blas_threads can_set_threads even_slices run",
+    "convgrad.rows": "pays",
     "convgrad.scene": "photograph",
     "convgrad.second": "to_grad_output to_weight to_x",
     "convgrad.transpose": "cut uncut",
@@ -68,7 +69,7 @@ INNER = {
 # The same five in every rung: the class Implementation says what they take and give.
 OF_EVERY_RUNG = {"forward", "grad_input", "grad_weight", "grad_bias", "working_set"}
 # The routes of fast have them too; the module says which is which.
-RUNGS = {*IMPLEMENTATIONS, "pointwise", "depthwise", "blocked"}
+RUNGS = {*IMPLEMENTATIONS, "pointwise", "depthwise", "blocked", "rows"}
 
 
 def modules() -> list[str]:

@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from .geometry import ConvGeometry
 from .memory import WorkingSet
-from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
+from .padding import fold_border, folded_numbers, inside, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
 from .turned import is_convolution, search, turned
 from .windows import window_numbers
@@ -29,6 +29,9 @@ __all__ = ["forward", "grad_input", "grad_weight", "working_set"]
 # all columns, and within these bounds.  Fewer, and threads spend their time on taking turns with
 # Python's lock; more, and the block has left the cache before it is multiplied.
 SMALLEST, LARGEST = 900_000, 8_000_000
+# Bytes of weights whose gradient a thread sums up together: in fewer turns less is copied, but
+# more is held.  Small images have fewer columns to hold.
+LARGEST_SUM, LARGEST_SUM_TOGETHER = 1_100_000, 2_500_000
 FEW = 128  # output channels: a product with fewer rows than columns runs better turned round
 # Windows of a block, at least: with fewer, a matrix product spends its time on the other operand
 # (small images make larger blocks together), and a sum of products on the additions.
@@ -50,7 +53,8 @@ class Part(NamedTuple):
     taps: slice
 
 
-# Below, k counts the groups, r = (c, i, j) the rows of the columns and l = (n, p, q) the windows.
+# Below, k counts the groups, r = (c, i, j) the rows of the columns and l = (p, q, n) the windows of
+# a block.  Its images come last, so that small maps, too, are copied in long runs.
 
 
 def forward(
@@ -68,14 +72,13 @@ def forward(
 
     def write(block: Block) -> None:
         seen = columns(x, block, part, geometry, space)  # k r l
-        there = y[block.images, :, block.rows].swapaxes(0, 1)  # (k o) n p q
+        there = y[block.images, :, block.rows]  # n (k o) p q
         shape = *kernels.shape[:2], seen.shape[2]  # k o l
-        if len(there[0]) == 1:  # the rows of one image lie together
+        if len(there) == 1:  # the rows of one image lie together
             np.matmul(kernels, seen, out=there.reshape(shape))
         else:
             product = space.array("product", shape)
-            np.matmul(kernels, seen, out=product)
-            there[...] = product.reshape(there.shape)
+            put_first(np.matmul(kernels, seen, out=product), there)
 
     everywhere = blocks(geometry, part, slice(0, geometry.N), y.itemsize)
     run(write, list(everywhere), threads)
@@ -98,19 +101,21 @@ def grad_weight(
         # With few kernels the product runs better turned round.  Turning each round again would
         # take as long as the product itself, so they are summed as they come: k r o.
         turn = geometry.OG <= FEW
-        product = space.array("product", (shape[0], shape[2], shape[1]) if turn else shape)
-        total = space.array("total", product.shape if turn else ())
-        total.fill(0)
+        # Otherwise the sum grows where it belongs, unless only some rows of taps are asked for.
+        here = not turn and size(part.taps) == geometry.KH
+        turned_shape = (shape[0], shape[2], shape[1]) if turn else shape
+        total = mine.reshape(shape) if here else space.array("total", turned_shape)
+        out = total  # of the first product; the others are added
         for block in blocks(geometry, part, slice(0, geometry.N), grad.itemsize, LEAST_SUMMED):
-            upstream = output_rows(grad_output, block, part, geometry)  # k o l
+            upstream = output_rows(grad_output, block, part, geometry, space)  # k o l
             seen = columns(x, block, part, geometry, space)  # k r l
-            if turn:
-                total += np.matmul(seen, upstream.swapaxes(1, 2), out=product)
-            else:
-                np.matmul(upstream, seen.swapaxes(1, 2), out=product)
-                mine += product.reshape(mine.shape)
-        if turn:
-            mine[...] = total.swapaxes(1, 2).reshape(mine.shape)
+            a, b = (seen, upstream) if turn else (upstream, seen)
+            np.matmul(a, b.swapaxes(1, 2), out=out)
+            if out is not total:
+                total += out
+            out = space.array("product", total.shape)
+        if geometry.N and not here:
+            mine[...] = (total.swapaxes(1, 2) if turn else total).reshape(mine.shape)
 
     run(add, summed(geometry, threads, grad.itemsize), threads)
     return grad
@@ -158,11 +163,20 @@ def scatter(
         mine = kernels[part.groups, :, part.channels]
         mine = mine.reshape(*mine.shape[:2], -1).swapaxes(1, 2)  # k r o
         for block in blocks(geometry, part, images, grad.itemsize):
-            upstream = output_rows(grad_output, block, part, geometry)  # k o l
+            # k o l
+            upstream = output_rows(grad_output, block, part, geometry, space)
             shape = *mine.shape[:2], upstream.shape[2]  # k r l
-            product = space.array("product", shape)
+            # as large as the columns of the other gradient: kept in one place
+            product = space.array("columns", shape)
             np.matmul(mine, upstream, out=product)
-            add_back(product, block, part, grad, geometry)
+            there = grad[block.images, channels_of(part, geometry)]  # n c h v
+            if len(there) == 1:
+                add_back(product, block, there.transpose(1, 2, 3, 0), geometry)
+            else:  # all rows of these images, so all that they ever get
+                total = space.array("total", (*there.shape[1:], len(there)))
+                total.fill(0)
+                add_back(product, block, total, geometry)
+                put_first(total, there)
 
     run(add, scattered(geometry, threads), threads)
     return grad
@@ -183,11 +197,11 @@ def columns(
     patch = padded_rows(images, block, geometry, space)
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
     taps, places = (geometry.KH, geometry.KW), (size(block.rows), geometry.OW)
-    n, c, h, v = patch.strides
-    seen = as_strided(  # c i j n p q
+    c, h, v, n = patch.strides
+    seen = as_strided(  # c i j p q n
         patch,
-        (patch.shape[1], *taps, len(patch), *places),
-        (c, dh * h, dw * v, n, sh * h, sw * v),
+        (len(patch), *taps, *places, len(images)),
+        (c, dh * h, dw * v, sh * h, sw * v, n),
         writeable=False,
     )[:, part.taps]
     written = space.array("columns", seen.shape)
@@ -195,66 +209,70 @@ def columns(
     channels, KH, KW, *_ = seen.shape
     groups = size(part.groups)
     rows = channels // groups * KH * KW
-    return written.reshape(groups, rows, len(patch) * math.prod(places))
+    return written.reshape(groups, rows, len(images) * math.prod(places))
 
 
 def padded_rows(
     images: np.ndarray, block: Block, geometry: ConvGeometry, space: Workspace
 ) -> np.ndarray:
-    """The rows of these images that the block's windows read, with the zeros around them."""
-    if geometry.padding == ((0, 0), (0, 0)):
-        first = geometry.stride[0] * block.rows.start
-        return images[:, :, first:]
+    """The rows of these images that the block's windows read, with the zeros around: c h v n."""
+    last = images.transpose(1, 2, 3, 0)
+    if not _copies(geometry, len(images)):
+        return last[:, geometry.stride[0] * block.rows.start :]
     (top, _), (left, _) = geometry.padding
-    first = geometry.stride[0] * block.rows.start - top
-    last = geometry.stride[0] * (block.rows.stop - 1) - top + geometry.span[0]
-    patch = space.array("patch", (*images.shape[:2], last - first, geometry.padded_size[1]))
+    start = geometry.stride[0] * block.rows.start - top
+    stop = geometry.stride[0] * (block.rows.stop - 1) - top + geometry.span[0]
+    shape = len(last), stop - start, geometry.padded_size[1], len(images)
+    patch = space.array("patch", shape)
     patch.fill(0)
-    low, high = max(first, 0), min(last, geometry.H)
+    low, high = max(start, 0), min(stop, geometry.H)
     if low < high:  # else the windows lie on the border alone
-        patch[:, :, low - first : high - first, left : left + geometry.W] = images[:, :, low:high]
+        patch[:, low - start : high - start, left : left + geometry.W] = last[:, low:high]
     return patch
 
 
-def add_back(
-    product: np.ndarray, block: Block, part: Part, grad: np.ndarray, geometry: ConvGeometry
-) -> None:
-    """Adds every product (k r l) to the cell that its tap read; what lies on the border is lost."""
-    there = grad[block.images, channels_of(part, geometry)].swapaxes(0, 1)  # c n h v
+def _copies(geometry: ConvGeometry, images: int) -> bool:
+    """Whether a patch is a copy: for its border, or of several images whose cells all serve."""
+    if geometry.padding != ((0, 0), (0, 0)):
+        return True
+    return images > 1 and math.prod(geometry.stride) < geometry.KH * geometry.KW
+
+
+def put_first(numbers: np.ndarray, there: np.ndarray) -> None:
+    """Writes numbers whose images come last to where they come first."""
+    laid = numbers.reshape(*there.shape[1:], len(there))
+    for n, each in enumerate(there):
+        each[...] = laid[..., n]
+
+
+def add_back(product: np.ndarray, block: Block, there: np.ndarray, geometry: ConvGeometry) -> None:
+    """Adds every product (k r l) to the cell of ``there`` (c h v n) that its tap read.
+
+    What lies on the border is lost.
+    """
     rows = size(block.rows)
-    laid = product.reshape(
-        len(there), geometry.KH, geometry.KW, size(block.images), rows, geometry.OW
-    )
+    laid = product.reshape(len(there), geometry.KH, geometry.KW, rows, geometry.OW, there.shape[3])
     (top, _), (left, _) = geometry.padding
     (sh, sw), (dh, dw) = geometry.stride, geometry.dilation
     for i, j in np.ndindex(geometry.KH, geometry.KW):
         p, h = inside(sh * block.rows.start + dh * i - top, sh, rows, geometry.H)
         q, v = inside(dw * j - left, sw, geometry.OW, geometry.W)
-        there[:, :, h, v] += laid[:, i, j, :, p, q]
-
-
-def inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
-    """Which of the places start, start + step, … (``count`` of them) lie in ``range(size)``.
-
-    As a slice of their numbers, and as the slice of the range that they are.
-
-    >>> inside(start=-1, step=2, count=5, size=6)  # −1, 1, 3, 5, 7
-    (slice(1, 4, None), slice(1, 6, 2))
-    """
-    first = max(0, -(start // step))
-    last = min(count, -((start - size) // step))
-    if first >= last:
-        return slice(0, 0), slice(0, 0)
-    return slice(first, last), slice(start + step * first, start + step * (last - 1) + 1, step)
+        there[:, h, v] += laid[:, i, j, p, q]
 
 
 def output_rows(
-    grad_output: np.ndarray, block: Block, part: Part, geometry: ConvGeometry
+    grad_output: np.ndarray, block: Block, part: Part, geometry: ConvGeometry, space: Workspace
 ) -> np.ndarray:
     """The upstream gradient of this block, each map as one row: (groups, O/G, windows), k o l."""
     outputs = slice(part.groups.start * geometry.OG, part.groups.stop * geometry.OG)
-    maps = grad_output[block.images, outputs, block.rows].swapaxes(0, 1)  # (k o) n p q
-    return maps.reshape(size(part.groups), geometry.OG, math.prod(maps.shape[1:]))
+    maps = grad_output[block.images, outputs, block.rows]  # n (k o) p q
+    if len(maps) == 1:
+        last = maps
+    else:
+        last = space.array("upstream", (*maps.shape[1:], len(maps)))
+        for n, each in enumerate(maps):
+            last[..., n] = each
+    return last.reshape(size(part.groups), geometry.OG, maps[:, 0].size)
 
 
 # ---- who does what ---------------------------------------------------------------------------
@@ -274,8 +292,7 @@ def blocks(
     """
     whole = window_numbers(geometry) * itemsize
     block = min(max(whole // 16, SMALLEST), LARGEST)
-    small = geometry.OH * geometry.OW <= LEAST_TOGETHER
-    least = max(least, LEAST_TOGETHER if small else LEAST)
+    least = max(least, LEAST_TOGETHER if is_small(geometry) else LEAST)
     windows = max(block // (_taps(part, geometry) * itemsize), least)
     rows = windows // geometry.OW
     if rows >= geometry.OH:
@@ -288,6 +305,11 @@ def blocks(
         for n in range(images.start, images.stop):
             for some in even_slices(geometry.OH, count):
                 yield Block(slice(n, n + 1), some)
+
+
+def is_small(geometry: ConvGeometry) -> bool:
+    """Whether an image is less than a block."""
+    return geometry.OH * geometry.OW <= LEAST_TOGETHER
 
 
 def everything(geometry: ConvGeometry) -> Part:
@@ -306,7 +328,8 @@ def parts(geometry: ConvGeometry, count: int, cut_taps: bool = True) -> list[Par
 
 def summed(geometry: ConvGeometry, threads: int, itemsize: int) -> list[Part]:
     """The parts of grad_weight: so small that a product stays in the cache, as many per thread."""
-    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (SMALLEST * threads))
+    largest = LARGEST_SUM_TOGETHER if is_small(geometry) else LARGEST_SUM
+    turns = math.ceil(math.prod(geometry.weight_shape) * itemsize / (largest * threads))
     return parts(geometry, turns * threads)
 
 
@@ -340,7 +363,9 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
     else:
         images, part = scattered(inner, threads)[0]
         block, places = _first_block(inner, part, images)
-        copied = geometry.O * places if size(block.images) > 1 else 0
+        several = size(block.images) if size(block.images) > 1 else 0
+        copied = geometry.O * places if several else 0
+        copied += several * geometry.C * geometry.H * geometry.W
         grad_input = math.prod(inner.x_shape) + threads * (_taps(part, inner) * places + copied)
     part = summed(inner, threads, itemsize=8)[0]
     block, places = _first_block(inner, part, slice(0, inner.N), LEAST_SUMMED)
@@ -367,7 +392,7 @@ def _forward_numbers(geometry: ConvGeometry, threads: int) -> int:
 def _columns_numbers(geometry: ConvGeometry, part: Part, block: Block, places: int) -> int:
     """A block of columns, and the patch that they are read from where that is a copy."""
     patch = 0
-    if geometry.padding != ((0, 0), (0, 0)):
+    if _copies(geometry, size(block.images)):
         rows = geometry.stride[0] * (size(block.rows) - 1) + geometry.span[0]
         channels = size(part.groups) * size(part.channels)
         patch = size(block.images) * channels * rows * geometry.padded_size[1]

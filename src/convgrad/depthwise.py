@@ -1,44 +1,46 @@
-"""Every channel by itself: the rows of its kernels as matrices with a band.
+"""Every channel by itself: tap by tap, on rows that lie end to end.
 
-A depthwise convolution has no channels to sum over, so im2col would give a matrix product with one
-row.  But along a row of the image a row of taps is linear too: as a matrix from input columns to
-output columns it holds the taps on slanted lines, and zeros elsewhere.
+A depthwise convolution has no channels to sum over, so im2col would give matrix products with one
+row, and its copies would cost far more than the few products.  Here the image is copied once, with
+its border, row after row and image after image.  Then one tap is one distance: what it reads, for
+all windows of all images, is the same long line of numbers, begun a little later.
 
-    input columns v = 0 … 4, outputs q = 0 … 2, taps a b c       a . .
-    (stride 1; the stride is how far the lines slant)            b a .
-                                                                 c b a
-                                                                 . c b
-                                                                 . . c
+    two rows of 4 cells, 3×3 taps, padding 1     . . . . . . . a b c d . . e f g h . . . . . . .
+    tap (0, 0) reads from                        ├─────────────────┤
+    tap (0, 1)                                     ├─────────────────┤
+    tap (1, 0), one row later                                ├─────────────────┤
 
-Most of what is multiplied is zero, and still it is faster than adding tap by tap: one matrix
-product does what takes KH·KW passes over the image otherwise.  Output rows are cut into tiles of
-equal width, so that the matrix, and with it the share of zeros, stays small.
+What it reads between two rows belongs to no window, and is left out in the end.  With a stride the
+cells are first sorted into phases: those that one tap can meet, those that its neighbour can.
 
-The zeros add nothing, unless they meet an infinity or a nan; then :class:`NotFiniteError` comes
-out, and :mod:`convgrad.fast` takes another route.
+NumPy sums over all taps in one call: ``einsum``, told to run along the line in its innermost loop.
+By itself it takes the taps for that, and then it is ten times slower.
+
+In the gradients the places between the rows hold zeros.  They add nothing, unless they meet an
+infinity or a nan; then :class:`NotFiniteError` comes out, and :mod:`convgrad.fast` takes another
+route.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .geometry import ConvGeometry
 from .memory import WorkingSet
-from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
+from .padding import fold_border, folded_numbers, inside, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
-from .turned import is_convolution, search, turned
 
 __all__ = ["NotFiniteError", "forward", "grad_input", "grad_weight", "working_set"]
 
-CHUNK = 8_000_000  # bytes of input tiles that are worked on together
-WIDEST = 32  # output columns in a tile
+CHUNK = 240_000  # cells of channels that are worked on together: they stay in the cache
 
-# Below, m counts the kernels of a channel, t the tiles of a row, v the input columns of a tile and
-# q its output columns.  c, n, i, p mean what they mean everywhere.
+# Below, m counts the kernels of a channel, a and b the taps of a phase, l the places of the lines.
 
 
 def forward(
@@ -48,222 +50,264 @@ def forward(
     if geometry.padding_mode != "zeros":
         x, geometry = pad(x, geometry), with_border(geometry)
     y = np.empty(geometry.output_shape, np.result_type(x, weight))
-    tiles, space = Tiles(geometry), Workspace(y.dtype)
+    lines, space = Lines(geometry), Workspace(y.dtype)
+    kernels = lines.kernels(weight)  # c m i j
 
     def write(images: slice, channels: slice) -> None:
-        seen = tiles.of_inputs(x[images, channels], space)  # c (n p t) (i v)
-        bands = tiles.bands(weight, channels, space)  # c (i v) (m q)
-        products = space.array("products", (len(seen), seen.shape[1], bands.shape[2]))
-        require_finite(np.matmul(seen, bands, out=products))
-        tiles.outputs(y, images, channels)[...] = tiles.as_outputs(products, images)
+        there = lines.outputs(y, images, channels)  # c m n p q
+        total = space.array("total", (*there.shape[:3], *lines.area))
+        windows = lines.of_windows(total)  # c m l
+        for k, phase in enumerate(lines.phases):
+            seen = lines.inputs(x[images, channels], k, space)  # c n r s
+            mine = taps_of(phase, kernels)[channels]  # c m a b
+            out = windows if k == 0 else lines.of_windows(space.array("product", total.shape))
+            np.einsum("cabl,cmab->lmc", lines.taps(seen, phase), mine, out=out.T, order="F")
+            if k:
+                windows += out
+        there[...] = total[..., : geometry.OH, : geometry.OW]
 
-    tiles.run(write, y.itemsize, threads)
+    lines.run(write, threads)
     return y
 
 
 def grad_weight(
     grad_output: np.ndarray, x: np.ndarray, geometry: ConvGeometry, threads: int = 1
 ) -> np.ndarray:
-    """∂L/∂weight, (O, 1, KH, KW): what a band would get, summed along its slanted lines."""
+    """∂L/∂weight, (O, 1, KH, KW): for each tap, its line of x times the line of g."""
     if geometry.padding_mode != "zeros":
         x, geometry = pad(x, geometry), with_border(geometry)
     grad = np.zeros(geometry.weight_shape, np.result_type(grad_output, x))
-    tiles, space = Tiles(geometry), Workspace(grad.dtype)
+    lines, space = Lines(geometry), Workspace(grad.dtype)
+    kernels = lines.kernels(grad)  # c m i j
 
     def add(images: slice, channels: slice) -> None:
-        seen = tiles.of_inputs(x[images, channels], space)  # c (n p t) (i v)
-        upstream = tiles.of_outputs(grad_output, images, channels, space)  # c (n p t) (m q)
-        bands = space.array("bands", (len(seen), seen.shape[2], upstream.shape[2]))
-        np.matmul(seen.swapaxes(1, 2), upstream, out=bands)
-        mine = grad[tiles.kernels(channels), 0]
-        mine += require_finite(tiles.lines(bands).sum(axis=-1)).reshape(mine.shape)
+        upstream, _ = lines.upstream(grad_output, images, channels, space)  # c m n r s
+        for k, phase in enumerate(lines.phases):
+            seen = lines.inputs(x[images, channels], k, space)  # c n r s
+            both = lines.taps(seen, phase), lines.of_windows(upstream)
+            mine = np.einsum("cabl,cml->cmab", *both, order="C")
+            there = taps_of(phase, kernels)[channels]
+            there += require_finite(mine)
 
-    tiles.run(add, grad.itemsize, threads)
+    lines.run(add, threads)
     return grad
 
 
 def grad_input(
     grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int = 1
 ) -> np.ndarray:
-    """∂L/∂x, (N, C, H, W): a convolution of g where it is one, else each row of tiles put back."""
+    """∂L/∂x, (N, C, H, W): each phase gathers g, from as far before as its taps reach after."""
+    require_finite(weight)
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
-    if geometry.OG == 1 and is_convolution(geometry):
-        grad = forward(grad_output, turned(weight, geometry), search(inner), threads)
-    else:
-        grad = scatter(grad_output, weight, inner, threads)
+    lines = Lines(inner)
+    make = np.empty if lines.cover_the_image() else np.zeros  # cells that no tap reads get zero
+    grad = make(inner.x_shape, np.result_type(grad_output, weight))
+    space = Workspace(grad.dtype)
+    kernels = lines.kernels(weight)  # c m i j
+
+    def write(images: slice, channels: slice) -> None:
+        _, before = lines.upstream(grad_output, images, channels, space)
+        for phase in lines.phases:
+            mine = taps_of(phase, kernels)[channels]  # c m a b
+            shape = size(channels), size(images), *lines.area  # c n r s
+            cells = space.array("inputs 0", shape)
+            line = cells.reshape(len(cells), -1)  # c l
+            reached = lines.turned_taps(before, phase)  # c m a b l
+            np.einsum("cmabl,cmab->lc", reached, mine, out=line.T, order="F")
+            there, (rows, columns) = lines.meets(grad[images, channels], phase)
+            there[...] = cells[:, :, rows, columns].swapaxes(0, 1)
+
+    lines.run(write, threads)
     return grad if inner is geometry else fold_border(grad, geometry)
 
 
-def scatter(
-    grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int
-) -> np.ndarray:
-    """grad_input as transposed bands times g, every product added to the cell it came from."""
-    grad = np.empty(geometry.x_shape, np.result_type(grad_output, weight))
-    tiles, space = Tiles(geometry), Workspace(grad.dtype)
-
-    def write(images: slice, channels: slice) -> None:
-        upstream = tiles.of_outputs(grad_output, images, channels, space)  # c (n p t) (m q)
-        bands = tiles.bands(weight, channels, space)  # c (i v) (m q)
-        products = space.array("inputs", (len(bands), upstream.shape[1], bands.shape[1]))
-        require_finite(np.matmul(upstream, bands.swapaxes(1, 2), out=products))
-        grad[images, channels] = tiles.put_back(products, images, space)
-
-    tiles.run(write, grad.itemsize, threads)
-    return grad
-
-
 class NotFiniteError(ArithmeticError):
-    """There is an infinity or a nan among the products, and it may have met a zero of a band."""
+    """There is an infinity or a nan among the sums, and it may have met a zero between the rows."""
 
 
-def require_finite(products: np.ndarray) -> np.ndarray:
-    """The products, once their sum has shown that all are finite."""
+def require_finite(sums: np.ndarray) -> np.ndarray:
+    """The sums, once their sum has shown that all are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if not np.isfinite(products.sum()):
+        if not np.isfinite(sums.sum()):
             raise NotFiniteError
-    return products
+    return sums
 
 
-class Tiles:
-    """Output rows cut into tiles, with the input that each tile reads."""
+class Along(NamedTuple):
+    """Some taps along one axis, and the rows (or columns) of the image that they can meet.
+
+    Attributes
+    ----------
+    start : int
+        First row of the padded image that belongs to the phase; then each ``stride``-th.
+    taps : slice
+        The taps.
+    first, step : int
+        How many rows of the phase its first tap is off, and each further one.
+    number : int
+        How many taps there are.
+    """
+
+    start: int
+    taps: slice
+    first: int
+    step: int
+    number: int
+
+
+Phase = tuple[Along, Along]  # rows and columns
+
+
+def _along(kernel: int, stride: int, dilation: int) -> list[Along]:
+    """The phases along one axis."""
+    apart = stride // math.gcd(stride, dilation)  # taps of one phase
+    return [
+        Along(
+            start=dilation * i % stride,
+            taps=slice(i, None, apart),
+            first=dilation * i // stride,
+            step=dilation * apart // stride,
+            number=len(range(i, kernel, apart)),
+        )
+        for i in range(min(apart, kernel))
+    ]
+
+
+class Lines:
+    """Where the cells and the windows of a convolution lie, when its rows lie end to end."""
 
     def __init__(self, geometry: ConvGeometry) -> None:
         self.geometry = geometry
-        (_, sw), (_, span) = geometry.stride, geometry.span
-        self.count = math.ceil(geometry.OW / WIDEST)
-        self.width = math.ceil(geometry.OW / self.count)  # output columns of a tile
-        self.reach = sw * (self.width - 1) + span  # input columns of a tile
-        # the last tile may be wider than the image: as many columns as that takes
-        self.columns = sw * (self.count * self.width - 1) + span
+        spans = zip(geometry.span, geometry.stride, strict=True)
+        reach = [(span - 1) // stride for span, stride in spans]  # of the last tap
+        self.area = geometry.OH + reach[0], geometry.OW + reach[1]
+        self.farthest = reach[0] * self.area[1] + reach[1]  # as a distance on the line
+        kernels = geometry.KH, geometry.KW
+        rows, columns = map(_along, kernels, geometry.stride, geometry.dilation)
+        self.phases: list[Phase] = list(product(rows, columns))
 
-    # ---- the band matrices ---------------------------------------------------------------
-
-    def bands(self, weight: np.ndarray, channels: slice, space: Workspace) -> np.ndarray:
-        """The kernels of these channels as band matrices, c (i v) (m q)."""
+    def kernels(self, weight: np.ndarray) -> np.ndarray:
+        """The kernels by channels, c m i j: a view."""
         geometry = self.geometry
-        kernels = weight[self.kernels(channels), 0].reshape(
-            size(channels), geometry.OG, geometry.KH, geometry.KW
-        )
-        rows, columns = geometry.KH * self.reach, geometry.OG * self.width
-        bands = space.array("bands", (size(channels), rows, columns))
-        bands.fill(0)
-        self.lines(bands)[...] = kernels[..., None]
-        return bands
-
-    def lines(self, bands: np.ndarray) -> np.ndarray:
-        """The slanted lines of the taps in such matrices, c m i j q: a view."""
-        geometry, (c, row, one) = self.geometry, bands.strides
-        (_, sw), (_, dw) = geometry.stride, geometry.dilation
-        # output column q of the tile reads, under tap j, input column v = sw·q + dw·j
-        return as_strided(
-            bands,
-            (len(bands), geometry.OG, geometry.KH, geometry.KW, self.width),
-            (c, self.width * one, self.reach * row, dw * row, sw * row + one),
-        )
-
-    # ---- inputs --------------------------------------------------------------------------
-
-    def of_inputs(self, images: np.ndarray, space: Workspace) -> np.ndarray:
-        """What each tile reads of these images (n c h v): c (n p t) (i v)."""
-        geometry = self.geometry
-        (top, _), (left, _) = geometry.padding
-        (sh, sw), (dh, _) = geometry.stride, geometry.dilation
-        n, c, _, _ = images.shape
-        padded = space.array("padded", (c, n, geometry.padded_size[0], self.columns))
-        padded.fill(0)
-        kept = min(geometry.W, self.columns - left)  # a leftover is not read
-        padded[:, :, top : top + geometry.H, left : left + kept] = images[..., :kept].swapaxes(0, 1)
-        per_c, per_n, row, one = padded.strides
-        seen = as_strided(
-            padded,
-            (c, n, geometry.OH, self.count, geometry.KH, self.reach),
-            (per_c, per_n, sh * row, sw * self.width * one, dh * row, one),
-            writeable=False,
-        )
-        written = space.array("inputs", seen.shape)
-        np.copyto(written, seen)
-        return written.reshape(c, n * geometry.OH * self.count, geometry.KH * self.reach)
-
-    def put_back(self, products: np.ndarray, images: slice, space: Workspace) -> np.ndarray:
-        """The adjoint: every product added to the cell that it came from, n c h v."""
-        geometry, c, n = self.geometry, len(products), size(images)
-        (top, _), (left, _) = geometry.padding
-        (sh, sw), (dh, _) = geometry.stride, geometry.dilation
-        padded = space.array("padded", (c, n, geometry.padded_size[0], self.columns_kept))
-        padded.fill(0)
-        shape = c, n, geometry.OH, self.count, geometry.KH, self.reach
-        laid = products.reshape(shape)
-        for i, t in np.ndindex(geometry.KH, self.count):
-            rows = slice(dh * i, dh * i + sh * (geometry.OH - 1) + 1, sh)
-            first = sw * self.width * t
-            padded[:, :, rows, first : first + self.reach] += laid[:, :, :, t, i]
-        there = padded[:, :, top : top + geometry.H, left : left + geometry.W]
-        return there.swapaxes(0, 1)
-
-    @property
-    def columns_kept(self) -> int:
-        """As many columns as the tiles read, and as the padded image has."""
-        return max(self.columns, self.geometry.padded_size[1])
-
-    # ---- outputs -------------------------------------------------------------------------
-
-    def kernels(self, channels: slice) -> slice:
-        """The kernels, and so the output channels, of these input channels."""
-        return slice(channels.start * self.geometry.OG, channels.stop * self.geometry.OG)
+        return weight.reshape(geometry.C, geometry.OG, geometry.KH, geometry.KW)
 
     def outputs(self, maps: np.ndarray, images: slice, channels: slice) -> np.ndarray:
-        """The maps of these channels, c n p m q: a view."""
-        mine = maps[images, self.kernels(channels)]
-        n, _, OH, OW = mine.shape
-        return mine.reshape(n, size(channels), self.geometry.OG, OH, OW).transpose(1, 0, 3, 2, 4)
+        """The output maps of these channels, c m n p q: a view."""
+        by_channel = maps.reshape(
+            len(maps), self.geometry.C, self.geometry.OG, *maps.shape[2:]
+        )  # n c m p q
+        return by_channel[images, channels].transpose(1, 2, 0, 3, 4)
 
-    def of_outputs(
-        self, maps: np.ndarray, images: slice, channels: slice, space: Workspace
-    ) -> np.ndarray:
-        """These maps in tiles, zeros where the last one is too wide: c (n p t) (m q)."""
-        geometry, mine = self.geometry, self.outputs(maps, images, channels)
-        c, n = mine.shape[:2]
-        tiled = space.array("outputs", (c, n, geometry.OH, self.count, geometry.OG, self.width))
-        for t in range(self.count):
-            part = mine[..., t * self.width : (t + 1) * self.width]
-            tiled[:, :, :, t, :, : part.shape[-1]] = part
-            tiled[:, :, :, t, :, part.shape[-1] :] = 0
-        return tiled.reshape(c, n * geometry.OH * self.count, geometry.OG * self.width)
+    # ---- the lines -----------------------------------------------------------------------
 
-    def as_outputs(self, products: np.ndarray, images: slice) -> np.ndarray:
-        """The way back: c n p m q from c (n p t) (m q)."""
-        geometry, n = self.geometry, size(images)
-        shape = len(products), n, geometry.OH, self.count, geometry.OG, self.width
-        by_row = products.reshape(shape).swapaxes(3, 4)  # c n p m t q
-        return by_row.reshape(*by_row.shape[:4], -1)[..., : geometry.OW]
+    def inputs(self, images: np.ndarray, k: int, space: Workspace) -> np.ndarray:
+        """The cells of the k-th phase, with the border: c n r s."""
+        there, (rows, columns) = self.meets(images, self.phases[k])
+        cells = space.framed(f"inputs {k}", (images.shape[1], len(images), *self.area))
+        cells[:, :, rows, columns] = there.swapaxes(0, 1)
+        return cells
+
+    def meets(self, images: np.ndarray, phase: Phase) -> tuple[np.ndarray, tuple[slice, slice]]:
+        """The cells of a phase that lie in the images, and which of its rows and columns they are.
+
+        The cells are a view: n c, rows, columns.
+        """
+        (top, _), (left, _) = self.geometry.padding
+        sh, sw = self.geometry.stride
+        high, wide = self.area
+        rows, columns = phase
+        p, h = inside(rows.start - top, sh, high, images.shape[2])
+        q, v = inside(columns.start - left, sw, wide, images.shape[3])
+        return images[:, :, h, v], (p, q)
+
+    def cover_the_image(self) -> bool:
+        """Whether each cell of the image lies in one of the phases."""
+        geometry = self.geometry
+        ends = zip(geometry.stride, self.area, geometry.padding, geometry.x_shape[2:], strict=True)
+        every = len(self.phases) == math.prod(geometry.stride)
+        return every and all(s * rows >= before + size for s, rows, (before, _), size in ends)
+
+    def upstream(
+        self, grad_output: np.ndarray, images: slice, channels: slice, space: Workspace
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The windows' g with zeros between, c m n r s; and the lines with zeros before, c m l."""
+        mine = self.outputs(grad_output, images, channels)
+        c, m, n, OH, OW = mine.shape
+        lines = space.framed("upstream", (c, m, self.farthest + n * math.prod(self.area)))
+        laid = lines[..., self.farthest :].reshape(c, m, n, *self.area)
+        laid[..., :OH, :OW] = mine
+        return laid, lines
+
+    def of_windows(self, laid: np.ndarray) -> np.ndarray:
+        """The line as far as the last window, c m l, of c m n r s: a view."""
+        lines = laid.reshape(*laid.shape[:2], -1)
+        return lines[..., : lines.shape[2] - self.farthest]
+
+    # ---- what the taps see ---------------------------------------------------------------
+
+    def taps(self, cells: np.ndarray, phase: Phase) -> np.ndarray:
+        """What each tap reads of the cells (c n r s), as far as the last window: c a b l."""
+        lines = cells.reshape(len(cells), -1)
+        first, (a, b) = self._distances(phase, cells.itemsize)
+        c, one = lines.strides
+        return as_strided(
+            lines[:, first:],
+            (len(lines), *numbers(phase), lines.shape[1] - self.farthest),
+            (c, a, b, one),
+            writeable=False,
+        )
+
+    def turned_taps(self, lines: np.ndarray, phase: Phase) -> np.ndarray:
+        """What each cell collects from g, by taps: the lines with zeros before, c m a b l."""
+        first, (a, b) = self._distances(phase, lines.itemsize)
+        c, m, one = lines.strides
+        return as_strided(
+            lines[..., self.farthest - first :],
+            (*lines.shape[:2], *numbers(phase), lines.shape[2] - self.farthest),
+            (c, m, -a, -b, one),
+            writeable=False,
+        )
+
+    def _distances(self, phase: Phase, itemsize: int) -> tuple[int, tuple[int, int]]:
+        """How far the first tap is off, in numbers, and each further one, in bytes."""
+        rows, columns = phase
+        width = self.area[1]
+        first = rows.first * width + columns.first
+        return first, (rows.step * width * itemsize, columns.step * itemsize)
 
     # ---- who does what -------------------------------------------------------------------
 
-    def run(self, work: Callable[[slice, slice], None], itemsize: int, threads: int) -> None:
+    def run(self, work: Callable[[slice, slice], None], threads: int) -> None:
         """``work(images, channels)`` for all: channels side by side, images one after another."""
 
         def of(channels: slice) -> None:
-            for images in self.some_images(itemsize):
+            for images in self.some_images():
                 work(images, channels)
 
-        run(of, self.some_channels(itemsize, threads), threads)
+        run(of, self.some_channels(threads), threads)
 
-    def some_images(self, itemsize: int) -> list[slice]:
+    def some_images(self) -> list[slice]:
         """The batch, in slices that leave room for a channel."""
-        one, N = self.tiled_numbers * itemsize, self.geometry.N
+        one, N = math.prod(self.area), self.geometry.N
         return even_slices(N, math.ceil(N * one / max(CHUNK, one)))
 
-    def some_channels(self, itemsize: int, threads: int) -> list[slice]:
-        """The channels, in slices of about :data:`CHUNK` bytes, at least one for each thread."""
-        together = size(self.some_images(itemsize)[0]) * self.tiled_numbers * itemsize
+    def some_channels(self, threads: int) -> list[slice]:
+        """The channels, in slices of about :data:`CHUNK` cells, as many for each thread."""
+        together = size(self.some_images()[0]) * math.prod(self.area)
         turns = math.ceil(self.geometry.C * together / (max(CHUNK, together) * threads))
         return even_slices(self.geometry.C, turns * threads)
 
-    @property
-    def tiled_numbers(self) -> int:
-        """How many numbers the tiles of one image and channel read."""
-        geometry = self.geometry
-        return geometry.OH * self.count * geometry.KH * self.reach
+
+def taps_of(phase: Phase, kernels: np.ndarray) -> np.ndarray:
+    """The taps of a phase, c m a b, of kernels c m i j: a view."""
+    rows, columns = phase
+    return kernels[:, :, rows.taps, columns.taps]
+
+
+def numbers(phase: Phase) -> tuple[int, int]:
+    """How many rows and columns of taps a phase has."""
+    rows, columns = phase
+    return rows.number, columns.number
 
 
 def size(some: slice) -> int:
@@ -274,15 +318,15 @@ def working_set(geometry: ConvGeometry, threads: int = 1) -> WorkingSet:
     """The results, and for every thread one chunk; counted for double precision."""
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
     border = 0 if inner is geometry else padded_numbers(geometry)
-    tiles = Tiles(inner)
-    channels = size(tiles.some_channels(8, threads)[0])
-    maps = channels * size(tiles.some_images(8)[0])
-    read = maps * (tiles.tiled_numbers + inner.padded_size[0] * tiles.columns_kept)
-    outputs = maps * inner.OH * tiles.count * inner.OG * tiles.width
-    bands = channels * inner.KH * tiles.reach * inner.OG * tiles.width
-    at_work = threads * (read + outputs + bands)
+    lines = Lines(inner)
+    channels = size(lines.some_channels(threads)[0])
+    cells = channels * size(lines.some_images()[0]) * math.prod(lines.area)
+    windows = inner.OG * (cells + channels * lines.farthest)
+    sums = (1 if len(lines.phases) == 1 else 2) * inner.OG * cells
+    phases = len(lines.phases) * cells
     return WorkingSet(
-        forward=border + math.prod(inner.output_shape) + at_work,
-        grad_input=math.prod(inner.x_shape) + max(at_work, folded_numbers(geometry)),
-        grad_weight=border + math.prod(inner.weight_shape) + at_work,
+        forward=border + math.prod(inner.output_shape) + threads * (phases + sums),
+        grad_input=math.prod(inner.x_shape)
+        + max(threads * (cells + windows), folded_numbers(geometry)),
+        grad_weight=border + math.prod(inner.weight_shape) + threads * (phases + windows),
     )

@@ -7,7 +7,8 @@ as long as im2col's, at a peak of 2.9 MB where im2col needs 9.1.
 route      taken for                         what it does
 =========  ================================  =======================================================
 pointwise  1×1 kernels, stride 1, no border  x is its own matrix of columns: products without copies
-depthwise  every channel by itself           each row of a kernel as a matrix with a band
+depthwise  every channel by itself           tap by tap, on rows that lie end to end
+rows       many windows, few weights         im2col for one row of taps, which serves them all
 blocked    everything else                   im2col, a few rows of windows at a time
 =========  ================================  =======================================================
 
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import blocked, depthwise, pointwise
+from . import blocked, depthwise, pointwise, rows
 from .geometry import ConvGeometry
 from .memory import WorkingSet
 from .parallel import thread_count
@@ -40,7 +41,7 @@ __all__ = [
 
 SMALL = 2_000_000  # products: fewer are added up before a second thread has started
 
-_MODULES = {"pointwise": pointwise, "depthwise": depthwise, "blocked": blocked}
+_MODULES = {"pointwise": pointwise, "depthwise": depthwise, "rows": rows, "blocked": blocked}
 
 
 class Route(NamedTuple):
@@ -49,7 +50,7 @@ class Route(NamedTuple):
     Attributes
     ----------
     name : str
-        "pointwise", "depthwise" or "blocked".
+        "pointwise", "depthwise", "rows" or "blocked".
     why : str
         What speaks for it, and how many threads share the work.
 
@@ -80,8 +81,8 @@ def explain_route(geometry: ConvGeometry) -> Route:
 
     Notes
     -----
-    An infinity or nan among the operands of a depthwise layer would meet the zeros in its
-    bands; such a map is computed by the route blocked.
+    An infinity or nan among the operands of a depthwise layer would meet the zeros between its
+    rows; such a map is computed by the route blocked.
 
     Examples
     --------
@@ -91,8 +92,8 @@ def explain_route(geometry: ConvGeometry) -> Route:
     'depthwise'
     >>> print(route)  # doctest: +NORMALIZE_WHITESPACE
     depthwise: each of the 6 channels is on its own, so there are no channels to
-    sum over; every row of a kernel is a matrix with a band, from input to output
-    columns.  One thread: 1,944 products are few.
+    sum over; rows lie end to end, so that each tap reads one long line of them.
+    One thread: 1,944 products are few.
     """
     name, why = _choose(geometry)
     return Route(name, f"{why}.  {_threads(geometry)[1]}.")
@@ -109,7 +110,15 @@ def _choose(geometry: ConvGeometry) -> Route:
         return Route(
             "depthwise",
             f"each of the {geometry.C} channels is on its own, so there are no channels to sum "
-            "over; every row of a kernel is a matrix with a band, from input to output columns",
+            "over; rows lie end to end, so that each tap reads one long line of them",
+        )
+    if rows.pays(geometry):
+        return Route(
+            "rows",
+            f"{geometry.OH}×{geometry.OW} outputs an image are many for "
+            f"{geometry.KH}×{geometry.KW} kernels over {geometry.CG} channels each: the columns "
+            "of one row of taps are written, and the rows below read the same ones further on; "
+            "grad_weight, whose products would be small, writes all columns",
         )
     back = (
         "grad_input is gathered, as the convolution of grad_output with the turned kernels"

@@ -14,7 +14,7 @@ import numpy as np
 
 from .geometry import ConvGeometry
 
-__all__ = ["fold_border", "folded_numbers", "pad", "padded_numbers", "with_border"]
+__all__ = ["fold_border", "folded_numbers", "inside", "pad", "padded_numbers", "with_border"]
 
 # our (and PyTorch's) names for the border, and NumPy's
 _NUMPY_MODES: dict[str, Literal["constant", "reflect", "edge", "wrap"]] = {
@@ -127,3 +127,18 @@ def folded_numbers(geometry: ConvGeometry) -> int:
     (height, width), maps = geometry.padded_size, geometry.N * geometry.C
     by_rows = maps * geometry.H * width if height > geometry.H else 0
     return by_rows + (maps * geometry.H * geometry.W if width > geometry.W else 0)
+
+
+def inside(start: int, step: int, count: int, size: int) -> tuple[slice, slice]:
+    """Which of the places start, start + step, … (``count`` of them) lie in ``range(size)``.
+
+    As a slice of their numbers, and as the slice of the range that they are.
+
+    >>> inside(start=-1, step=2, count=5, size=6)  # −1, 1, 3, 5, 7
+    (slice(1, 4, None), slice(1, 6, 2))
+    """
+    first = max(0, -(start // step))
+    last = min(count, -((start - size) // step))
+    if first >= last:
+        return slice(0, 0), slice(0, 0)
+    return slice(first, last), slice(start + step * first, start + step * (last - 1) + 1, step)

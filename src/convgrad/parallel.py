@@ -18,9 +18,10 @@ import math
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from functools import cache
 from itertools import pairwise
@@ -61,9 +62,12 @@ def thread_count() -> int:
 
 
 def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(_allowed_cores()) or os.cpu_count() or 1
+
+
+def _allowed_cores() -> tuple[int, ...]:
+    """The cores that this process may run on, where the system tells; else none."""
+    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 def run(task: Callable[[Piece], None], pieces: Sequence[Piece], threads: int) -> None:
@@ -76,9 +80,19 @@ def run(task: Callable[[Piece], None], pieces: Sequence[Piece], threads: int) ->
         if not held:
             _one_by_one(task, pieces)
             return
+        todo = deque(pieces)
+
+        def work() -> None:
+            while True:
+                try:
+                    piece = todo.popleft()
+                except IndexError:  # all are taken
+                    return
+                task(piece)
+
         # a thread starts with settings of its own, np.errstate among them: give it ours
-        pool = _pool(threads)
-        waiting = [pool.submit(copy_context().run, task, piece) for piece in pieces]
+        pool = _pool(threads, _allowed_cores())
+        waiting = [pool.submit(copy_context().run, work) for _ in range(threads)]
         wait(waiting)  # all of them, also if one fails: they write into what the caller holds
         for each in waiting:
             each.result()
@@ -90,9 +104,20 @@ def _one_by_one(task: Callable[[Piece], None], pieces: Sequence[Piece]) -> None:
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Threads that wait for work: to start them anew, and give them fresh memory, costs more."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="convgrad")
+def _pool(threads: int, cores: tuple[int, ...]) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew, and give them fresh memory, costs more.
+
+    Where there is one for every core, each keeps to its own.  Left to itself, Linux may wake two
+    of them on one core, and on a machine with few cores leave them there for the whole job, one
+    waiting for the other.
+    """
+    ours = deque(cores if len(cores) == threads else ())
+
+    def keep_to_one_core() -> None:
+        with suppress(OSError, IndexError):  # a sandbox may forbid it; no cores, no binding
+            os.sched_setaffinity(0, {ours.popleft()})
+
+    return ThreadPoolExecutor(threads, thread_name_prefix="convgrad", initializer=keep_to_one_core)
 
 
 def fresh_threads() -> None:
@@ -162,6 +187,7 @@ class Workspace:
     def __init__(self, dtype: np.dtype) -> None:
         self._dtype = np.dtype(dtype)
         self._caller, self._arrays = threading.get_ident(), dict[str, np.ndarray]()
+        self._cleared: dict[tuple[int, str], Sequence[int]] = {}
 
     def array(self, name: str, shape: Sequence[int]) -> np.ndarray:
         """An array of this shape with whatever was left in it, this thread's own."""
@@ -173,6 +199,19 @@ class Workspace:
             if arrays is self._arrays or size <= KEPT:
                 arrays[name] = kept
         return kept[:size].view(self._dtype).reshape(shape)
+
+    def framed(self, name: str, shape: Sequence[int]) -> np.ndarray:
+        """The same, with zeros wherever this piece of work does not write.
+
+        For whoever writes into the same places of an array of this name and shape each time:
+        then the zeros need to be laid only once.
+        """
+        array = self.array(name, shape)
+        whose = threading.get_ident(), name
+        if self._cleared.get(whose) != shape:
+            array.fill(0)
+            self._cleared[whose] = shape
+        return array
 
 
 KEPT = 8_000_000

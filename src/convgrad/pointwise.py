@@ -7,6 +7,7 @@ columns, y has the size of x, and nothing is copied.
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -44,19 +45,20 @@ def grad_weight(
     grad = np.zeros((G, OG, CG), np.result_type(grad_output, x))
     space = Workspace(grad.dtype)
 
-    def add(part: tuple[slice, slice]) -> None:
-        groups, channels = part
-        mine = grad[groups, :, channels]
-        product = space.array("product", mine.shape)
+    def add(part: tuple[slice, slice, slice]) -> None:
+        groups, outputs, channels = part
+        mine = grad[groups, outputs, channels]
+        out = mine  # of the first image; the others are added
         for g, maps in zip(upstream, seen, strict=True):
-            mine += np.matmul(g[groups], maps[groups, channels].swapaxes(1, 2), out=product)
+            np.matmul(g[groups, outputs], maps[groups, channels].swapaxes(1, 2), out=out)
+            if out is not mine:
+                mine += out
+            out = space.array("product", mine.shape)
 
-    cuts = (G, 1) if threads <= G else (1, threads)
-    run(
-        add,
-        [(k, c) for k in even_slices(G, min(cuts[0], threads)) for c in even_slices(CG, cuts[1])],
-        threads,
-    )
+    # by groups, or else along the longer side of the matrix
+    cuts = (threads, 1, 1) if threads <= G else (1, threads, 1) if CG <= OG else (1, 1, threads)
+    k, o, c = (even_slices(*each) for each in zip((G, OG, CG), cuts, strict=True))
+    run(add, list(product(k, o, c)), threads)
     return grad.reshape(geometry.weight_shape)
 
 
