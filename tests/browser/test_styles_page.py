@@ -13,12 +13,16 @@ from tools.serve import SITE
 pytestmark = pytest.mark.browser
 
 WHOLE = SITE.parent / ".doctrees" / "whole_styles"
-# Everything that the browser has decided about every element, but for the variables.
-DECIDED = """() => [...document.querySelectorAll("*")].map((element) => {
-  const style = getComputedStyle(element);
-  const named = [...style].filter((name) => !name.startsWith("--"));
-  return named.map((name) => `${name}: ${style.getPropertyValue(name)}`).join("; ");
-})"""
+# Everything that the browser has decided about every element, but for the variables; the names of
+# the properties, which are those of all elements, first.
+DECIDED = """() => {
+  const names = [...getComputedStyle(document.body)].filter((name) => !name.startsWith("--"));
+  const decided = (element) => {
+    const style = getComputedStyle(element);
+    return names.map((name) => style.getPropertyValue(name)).join("; ");
+  };
+  return [names.join("; "), ...[...document.querySelectorAll("*")].map(decided)];
+}"""
 
 
 def whole(route: Route) -> None:
@@ -39,4 +43,5 @@ def test_nothing_that_shows_was_cut_off(browser: Browser, base: str, page: str, 
         seen.append(tab.evaluate(DECIDED))
         context.close()
     assert len(seen[0]) == len(seen[1]) > 100
+    assert {"color", "padding-left", "display"} < {*seen[0][0].split("; ")}
     assert seen[0] == seen[1]
