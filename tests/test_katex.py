@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,11 +57,13 @@ By {eq}`forward` and {eq}`two-lines`.
 """
 
 
-@pytest.fixture
-def build(tmp_path):
-    """Build one page with Sphinx, warnings as errors."""
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Build one page with Sphinx, warnings as errors; the same page once for all who look at it."""
 
+    @cache
     def run(page: str) -> SimpleNamespace:
+        tmp_path = tmp_path_factory.mktemp("page")
         (tmp_path / "conf.py").write_text(
             f"import sys; sys.path.insert(0, {str(EXTENSIONS)!r})\n"
             "extensions = ['myst_parser', 'katex_math']\n"

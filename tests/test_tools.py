@@ -380,6 +380,35 @@ def test_counts_are_read_from_both_runners():
     assert runner.node_count(spec.replace("ℹ", "#")) == (3, 1, 0)
 
 
+def test_a_stage_that_leaves_a_core_idle_has_another_beside_it():
+    """The results stand in order, and what comes after waits for both."""
+    went = {name: threading.Event() for name in ("beside", "next")}
+
+    def meets(mine, other):
+        def stage():
+            went[mine].set()
+            return went[other].wait(60), runner.Count(passed=1)
+
+        return stage
+
+    def last():
+        return all(event.is_set() for event in went.values()) and ended == [True], runner.Count()
+
+    ended = []
+    (name,) = runner.BESIDE_THE_NEXT
+
+    def beside():
+        result = meets("beside", "next")()
+        ended.append(True)
+        return result
+
+    listed = [(name, beside), ("book", meets("next", "beside")), ("pages", last)]
+    results = runner.run_all(listed)
+    assert [(each.name, each.ok) for each in results] == [(each, True) for each, _ in listed]
+    order = [each for each, _ in runner.stages(fast=False)]
+    assert order[order.index(name) + 1] == "book"
+
+
 def test_a_failed_stage_fails_the_run_even_without_tests(capsys):
     good = runner.Result("package", True, runner.Count(7, 0, 1), 1.0)
     book = runner.Result("book", False, runner.Count(), 1.0)

@@ -278,21 +278,22 @@ def axe() -> Callable[..., list[Finding]]:
 
     Of its rules it takes those on parts, unless ``rules`` says otherwise: the one on contrast
     takes most of its time.  (faint_text.js measures the same on every text, also on grounds that
-    axe-core cannot tell.)
+    axe-core cannot tell.)  ``without`` selects what it need not look at.
     """
     source = Path("node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
-    def find(part: Locator, rules: str = "parts") -> list[Finding]:
+    def find(part: Locator, rules: str = "parts", without: str = "") -> list[Finding]:
         if not part.page.evaluate("() => 'axe' in window"):
             part.page.evaluate(source)
         found = part.evaluate(
-            """async (part, rules) => {
+            """async (part, [rules, without]) => {
               const options = { resultTypes: ["violations"], preload: false, selectors: false };
-              const found = await axe.run(part, { ...options, ...rules });
+              const where = without ? { include: [part], exclude: [[without]] } : part;
+              const found = await axe.run(where, { ...options, ...rules });
               return found.violations.map(({ id, impact, nodes }) =>
                 [id, impact, nodes.map((each) => each.html.slice(0, 160))]);
             }""",
-            RULES[rules],
+            [RULES[rules], without],
         )
         return [Finding(*each) for each in found]
 

@@ -49,10 +49,20 @@ ASKED = {
 }
 
 
+# On the page of one search, the next: loading the page and its index takes longer than searching.
+SEARCH = """(words) => {
+  document.querySelector("#search-results").replaceChildren();
+  Search.performSearch(words);
+}"""
+
+
 def test_words_lead_to_their_chapter(visit):
     tab, lost = visit(), {}
+    first, *others = ASKED
+    view = tab.goto(f"search.html?q={first.replace(' ', '+')}", settle=False)
     for words, chapter in ASKED.items():
-        view = tab.goto(f"search.html?q={words.replace(' ', '+')}", settle=False)
+        if words in others:
+            view.evaluate(SEARCH, words)
         view.locator("#search-results > p").filter(has_text="finished").wait_for()
         links = view.locator("#search-results ul.search > li > a").all()[:3]
         found = [link.get_attribute("href").partition(".html")[0] for link in links]

@@ -64,14 +64,15 @@ def release(sources: str | Path, to: str | Path) -> list[Path]:
     with needs("classroom", "convgrad release"):
         import nbformat
 
-        from .nbgrading import blank, quietly, scratch
+        from .nbgrading import generate, quietly, scratch
     texts = {}
-    for source in found:
-        with scratch() as folder:
-            notebook = blank(source, Path(folder)).released
-        with quietly():
-            texts[source.name] = nbformat.writes(notebook) + "\n"
-        look_for_leaks(source, notebook, texts[source.name])
+    with scratch() as folder:
+        unused = Path(folder, "unused.db")  # one for all: nbgrader takes seconds to start one
+        for source in found:
+            notebook = generate(source, Path(folder), unused)
+            with quietly():
+                texts[source.name] = nbformat.writes(notebook) + "\n"
+            look_for_leaks(source, notebook, texts[source.name])
     written = []
     for name, text in texts.items():
         path = Path(to) / name / f"{name}.ipynb"
