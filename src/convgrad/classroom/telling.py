@@ -85,11 +85,13 @@ def _write(course: Course, learner: str, assignment: str, hide: _Hide | None) ->
     from nbgrader.preprocessors import GetGrades
 
     from .nbgrading import directory, quietly, reasons_of
+    from .offline import OfflineExporter
 
     place = directory(course.root, assignment, learner, course.gradebook)
     place.config.HTMLExporter.sanitize_html = True  # what learners write is no script of ours
     converter = GenerateFeedback(coursedir=place, config=place.config)
     converter.force = True
+    converter.exporter_class = OfflineExporter
     steps = [GetGrades, CSSHTMLHeaderPreprocessor]
     converter.preprocessors = [hide, *steps] if hide else steps
     with reasons_of(converter), quietly():
