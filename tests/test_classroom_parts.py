@@ -240,7 +240,8 @@ def test_scripts_of_a_learner_do_not_reach_the_teachers_browser():
     ("written", "stands"),
     [
         ("so $a_i$ is", "<msub><mi>a</mi><mi>i</mi></msub>"),
-        ("$$\\sum y \\cdot \\text{grad_weight}$$", 'display="block"'),
+        ("$$\\sum y \\cdot \\text{grad\\_weight}$$", 'display="block"'),
+        ("$\\text{grad\\_weight}$", "<mtext>grad_weight</mtext>"),
         (r"\begin{equation}x\end{equation}", "<mi>x</mi>"),
         ("it cost 3$ and 4 more", "it cost 3$ and 4 more"),
         ("<code>$x$</code>", "<code>$x$</code>"),

@@ -29,6 +29,7 @@ _FORMULA = re.compile(
     r"|\\\((?P<parenthesis>.+?)\\\)",
     re.DOTALL,
 )
+_ESCAPED = re.compile(r"\\([_%&#$])")  # the library leaves the stroke in a formula's words
 _LONGEST = 4_000  # letters of a formula: learners write some of them
 _TEXTS = ".text_cell_render, .output_markdown, .output_latex"
 
@@ -90,7 +91,8 @@ def _as_soup(tree: Any) -> Any:
     kept = {name: value for name, value in tree.attrib.items() if name not in ("href", "style")}
     element = soup.new_tag(tree.tag, attrs=kept)
     if tree.text:
-        element.append(NavigableString(html.unescape(tree.text)))
+        words = _ESCAPED.sub(r"\1", tree.text) if tree.tag == "mtext" else tree.text
+        element.append(NavigableString(html.unescape(words)))
     for child in tree:
         element.append(_as_soup(child))
         if child.tail:

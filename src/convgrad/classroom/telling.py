@@ -125,9 +125,10 @@ class _Hide:
         """The test without its hidden part; of what it said, the error's kind and where."""
         visible = [line.strip() for line in shown.split("\n")]
         lines = cell.source.split("\n")
-        cell.source = f"{shown}\n{_LEFT_OUT}"
-        if cell.cell_type != "code":
+        if cell.cell_type != "code":  # a task, without its mark scheme
+            cell.source = shown
             return
+        cell.source = f"{shown}\n{_LEFT_OUT}"
         errors = [output for output in cell.outputs if output.output_type == "error"]
         for error in errors:
             found = _LINE.search(_ANSI.sub("", "\n".join(error.traceback)))
