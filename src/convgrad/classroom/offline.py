@@ -14,7 +14,8 @@ from typing import Any
 from ..extras import needs
 
 with needs("classroom", "convgrad feedback"):
-    from bs4 import BeautifulSoup, NavigableString
+    from bs4 import BeautifulSoup
+    from bs4.element import NavigableString
     from latex2mathml.converter import convert_to_element
     from nbconvert.exporters import HTMLExporter
 
@@ -37,7 +38,7 @@ _TEXTS = ".text_cell_render, .output_markdown, .output_latex"
 class OfflineExporter(HTMLExporter):
     """nbconvert's page, made to stand alone."""
 
-    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[str, Any]:
+    def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> tuple[Any, Any]:
         """Convert the notebook."""
         page, resources = super().from_notebook_node(nb, resources, **kw)
         return alone(page), resources
@@ -48,9 +49,9 @@ def alone(page: str) -> str:
     soup = BeautifulSoup(page, features="html.parser")
     for element in soup.select("script, link, iframe, object, embed"):
         element.decompose()
-    soup.head.insert(
-        0, soup.new_tag("meta", attrs={"http-equiv": "Content-Security-Policy", "content": POLICY})
-    )
+    policy = {"http-equiv": "Content-Security-Policy", "content": POLICY}
+    for head in soup.select("head"):
+        head.insert(0, soup.new_tag("meta", attrs=policy))
     for region in soup.select(_TEXTS):
         for text in list(region.find_all(string=_FORMULA)):
             if not text.find_parent(["code", "pre", "math", "style"]):
