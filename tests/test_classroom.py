@@ -294,6 +294,13 @@ def test_feedback_says_what_was_wrong_and_keeps_the_hidden_tests(pages):
     assert "curlew" in pages["with hidden tests"]
 
 
+def test_feedback_asks_the_net_for_nothing(pages):
+    for name, text in pages.items():
+        assert "<script" not in text and "<link" not in text, name
+        assert "default-src 'none'" in text, name
+        assert not re.search(r"""(src|srcset|data)=["']?(https?:|//)""", text), name
+
+
 def test_the_report_names_mistakes_and_runs_no_script(graded):
     text = report(graded["root"]).read_text(encoding="utf-8")
     assert "That is one image&#x27;s share." in text

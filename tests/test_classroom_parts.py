@@ -18,6 +18,7 @@ import pytest
 from convgrad.classroom import Limits, findings, sources, watch
 from convgrad.classroom.course import Course, CourseError, Handed, Refused
 from convgrad.classroom.markers import Line, MarkerError, regions
+from convgrad.classroom.offline import alone
 from convgrad.classroom.sources import SourceError, definitions
 
 pytest.importorskip("nbgrader")
@@ -233,6 +234,28 @@ def test_scripts_of_a_learner_do_not_reach_the_teachers_browser():
     cell = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data)])
     Settle().preprocess_cell(cell, {}, 0)
     assert cell.outputs[0].data == {"text/plain": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("written", "stands"),
+    [
+        ("so $a_i$ is", "<msub><mi>a</mi><mi>i</mi></msub>"),
+        ("$$\\sum y \\cdot \\text{grad\\_weight}$$", 'display="block"'),
+        ("$\\text{grad\\_weight}$", "<mtext>grad_weight</mtext>"),
+        (r"\begin{equation}x\end{equation}", "<mi>x</mi>"),
+        ("it cost 3$ and 4 more", "it cost 3$ and 4 more"),
+        ("<code>$x$</code>", "<code>$x$</code>"),
+        ("$\\frac{$", "$\\frac{$"),
+        ("$" + "{" * 3000 + "$", "{{{"),
+        ("$\\text{&lt;script&gt;alert()&lt;/script&gt;}$", "&lt;script&gt;"),
+        ("$\\href{javascript:alert()}{x}$", "<mi>x</mi>"),
+    ],
+)
+def test_formulas_of_a_feedback_page_are_drawn_or_stay(written, stands):
+    page = f'<html><head><script src="//x"></script></head><div class="text_cell_render">{written}'
+    made = alone(page + "</div></html>")
+    assert stands in made
+    assert "<script" not in made and "javascript:" not in made
 
 
 # ---- the watch -------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ KNOWS: dict[str, set[str]] = {
     "layers": {"geometry"},
     "shards": {"geometry", "parallel", "windows"},
     "examples": CORE,
+    "dice": set(),
     "scene": set(),
     "updates": set(),
     "ledger": CORE,
@@ -77,7 +78,7 @@ KNOWS["cli"] = NUMPY_LAYER | {"bench", "classroom", "worksheet"}
 KNOWS["__main__"] = {"cli", "geometry"}
 KNOWS["figures"] = NUMPY_LAYER
 KNOWS["widgets"] = NUMPY_LAYER | {"figures"}
-KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets", "worksheet"}
+KNOWS["exercises"] = NUMPY_LAYER | {"figures", "widgets"}
 
 # Libraries, besides NumPy and Python's own, in the one layer where each belongs.
 LIBRARIES: dict[str, set[str]] = {
@@ -88,8 +89,10 @@ LIBRARIES: dict[str, set[str]] = {
     "bench": {"torch"},
     "classroom": {
         "IPython",
+        "bs4",
         "distributed",
         "jupytext",
+        "latex2mathml",
         "nbclient",
         "nbconvert",
         "nbformat",

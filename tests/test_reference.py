@@ -43,6 +43,7 @@ INNER = {
     "convgrad.checks": "one_thing_more",
     "convgrad.correlate": "lay_down",
     "convgrad.depthwise": "NotFiniteError",
+    "convgrad.dice": "Dice",
     "convgrad.exercises": "Asked progress",
     "convgrad.extras": "install needs",
     "convgrad.layers": "TABLE",

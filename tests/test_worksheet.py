@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from convgrad.__main__ import main
+from convgrad.dice import Dice
 from convgrad.mutants import MUTANTS
 from convgrad.worksheet import LEVELS, TOPICS, worksheet
 from convgrad.worksheet.compose import is_pleasant
-from convgrad.worksheet.dice import Dice
 from convgrad.worksheet.layout import SIZES, height
 from convgrad.worksheet.parts import Choices, Line, Listing, Mistake, Question, Table
 from convgrad.worksheet.printing import NoBrowser, find_browser

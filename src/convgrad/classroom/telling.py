@@ -85,11 +85,13 @@ def _write(course: Course, learner: str, assignment: str, hide: _Hide | None) ->
     from nbgrader.preprocessors import GetGrades
 
     from .nbgrading import directory, quietly, reasons_of
+    from .offline import OfflineExporter
 
     place = directory(course.root, assignment, learner, course.gradebook)
     place.config.HTMLExporter.sanitize_html = True  # what learners write is no script of ours
     converter = GenerateFeedback(coursedir=place, config=place.config)
     converter.force = True
+    converter.exporter_class = OfflineExporter
     steps = [GetGrades, CSSHTMLHeaderPreprocessor]
     converter.preprocessors = [hide, *steps] if hide else steps
     with reasons_of(converter), quietly():
@@ -123,9 +125,10 @@ class _Hide:
         """The test without its hidden part; of what it said, the error's kind and where."""
         visible = [line.strip() for line in shown.split("\n")]
         lines = cell.source.split("\n")
-        cell.source = f"{shown}\n{_LEFT_OUT}"
-        if cell.cell_type != "code":
+        if cell.cell_type != "code":  # a task, without its mark scheme
+            cell.source = shown
             return
+        cell.source = f"{shown}\n{_LEFT_OUT}"
         errors = [output for output in cell.outputs if output.output_type == "error"]
         for error in errors:
             found = _LINE.search(_ANSI.sub("", "\n".join(error.traceback)))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..checks import explain_difference
 from ..checks.compare import NotNumbers, numbers, same, wrong_cells
-from ..worksheet.dice import Dice
+from ..dice import Dice
 
 __all__ = ["Choice", "Exercise", "Grid", "Number", "Verdict", "WrongAnswer"]
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..api import IMPLEMENTATIONS
+from ..dice import Dice
 from ..mutants import MUTANTS
-from ..worksheet.dice import Dice
 from .base import Exercise, Verdict
 from .functions import _UNTOUCHED, _told
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ..worksheet.dice import Dice
+from ..dice import Dice
 from .base import Exercise, Verdict
 from .expressions import NotAFormula, NoValue, compute, parse
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..checks import explain_difference, one_thing_more, random_geometry
 from ..checks.compare import NotNumbers, numbers, same
+from ..dice import Dice
 from ..geometry import ConvGeometry
-from ..worksheet.dice import Dice
 from .base import Exercise, Verdict
 
 __all__ = ["Function", "Trial", "geometries"]

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..dice import Dice
 from ..geometry import ConvGeometry
 from ..im2col import unfold
 from ..schedule import Schedule, Tile
 from ..shards import numbers_sent, row_shards
-from ..worksheet.dice import Dice
 from .base import Exercise
 from .formula import Formula, Setting
 

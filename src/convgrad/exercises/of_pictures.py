@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import loops, windows
+from ..dice import Dice
 from ..geometry import ConvGeometry
 from ..mutants import MUTANTS
-from ..worksheet.dice import Dice
 from .base import Exercise
 from .pictures import Picture, PictureGrid
 from .redraw import redrawn

@@ -8,7 +8,7 @@ the book::
         return Number(prompt=f"stride {stride}, {taps} taps …", …)
 
 and from then on ``_reach`` is the exercise with the book's numbers, which knows how to draw
-others.  A draw decides by :class:`convgrad.worksheet.dice.Dice`, so that the same seed gives the
+others.  A draw decides by :class:`convgrad.dice.Dice`, so that the same seed gives the
 same question on every machine and with every version of NumPy.
 """
 
@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..dice import Dice
 from ..examples import EXAMPLES, Arrays, Example, example
-from ..worksheet.dice import Dice
 from .base import Exercise
 
 __all__ = ["Draws", "like", "maps", "redrawn"]

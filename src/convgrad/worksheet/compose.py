@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .dice import Dice
+from ..dice import Dice
 from .parts import Question, Table
 from .topics import TOPICS, Kind, Topic
 

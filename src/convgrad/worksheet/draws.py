@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from .. import loops
+from ..dice import Dice
 from ..geometry import ConvGeometry, GeometryError
-from .dice import Dice
 from .parts import Table
 
 __all__ = [

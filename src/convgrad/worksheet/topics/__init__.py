@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..dice import Dice
+from ...dice import Dice
 from ..parts import Question
 from .bias import BIAS
 from .chain import CHAIN

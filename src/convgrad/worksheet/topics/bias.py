@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ... import loops
+from ...dice import Dice
 from ...geometry import ConvGeometry
 from ...mutants import MUTANTS
-from ..dice import Dice
 from ..draws import numbers, table_of
 from ..parts import Line, Mistake, Question, Table
 from ..spelled import number

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...dice import Dice
 from ...geometry import ConvGeometry
-from ..dice import Dice
 from ..draws import Case, draw_case, fill, free_geometry, in_words, table_of
 from ..parts import Line, Listing, Mistake, Question, Table
 from ..spelled import Term, sum_of, terms

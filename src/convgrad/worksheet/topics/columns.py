@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dice import Dice
 from ...geometry import ConvGeometry
 from ...im2col import fold, unfold
 from ...mutants import MUTANTS
 from ...tables import multiplicity
-from ..dice import Dice
 from ..draws import free_geometry, in_words, numbers, table_of
 from ..parts import Mistake, Question, Table
 

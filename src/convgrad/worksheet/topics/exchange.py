@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dice import Dice
 from ...geometry import ConvGeometry
 from ...mutants import MUTANTS
-from ..dice import Dice
 from ..draws import draw_case, in_words, table_of, tap_table
 from ..parts import Line, Mistake, Question, Table
 from ..spelled import longest, spelled

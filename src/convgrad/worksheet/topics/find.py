@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dice import Dice
 from ...mutants import MUTANTS
-from ..dice import Dice
 from ..draws import draw_case
 from ..parts import Choices, Question, Table
 from ..spelled import spelled

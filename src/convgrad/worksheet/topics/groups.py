@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...dice import Dice
 from ...geometry import ConvGeometry
-from ..dice import Dice
 from ..draws import fill, table_of
 from ..parts import Line, Mistake, Question, Table
 from ..spelled import spelled

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...dice import Dice
 from ...geometry import ConvGeometry, GeometryError
-from ..dice import Dice
 from ..parts import Line, Mistake, Question
 
 __all__ = ["SIZES"]

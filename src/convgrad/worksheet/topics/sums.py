@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...dice import Dice
 from ...tables import multiplicity
-from ..dice import Dice
 from ..draws import draw_case, fill, free_geometry, in_words
 from ..parts import Mistake, Question, Table
 from ..spelled import terms
