@@ -43,6 +43,9 @@ LABEXTENSIONS = Path(sys.prefix, "share", "jupyter", "labextensions")
 STARTS_WITH = ("micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm")
 STARTS_WITH += ("pyodide_kernel", "jedi", "ipython")
 
+# Every cell stays on the page, for the browser's own search and for explorables that are alive.
+OVERRIDES = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+
 FIRST = """\
 # @title What this chapter runs on, here in the browser
 import sys
@@ -197,6 +200,7 @@ def _build(work: Path, texts: Mapping[str, str], told: Mapping[str, Any], folder
     for name, text in texts.items():
         (contents / name).write_text(text, "utf-8")
     (given / "jupyter-lite.json").write_text(json.dumps(told), "utf-8")
+    (given / "overrides.json").write_text(json.dumps(OVERRIDES), "utf-8")
     build = {
         "apps": list(APPS),
         "contents": [str(contents)],
