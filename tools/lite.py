@@ -40,8 +40,10 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension"
 EXTENSIONS = (KERNEL, "@jupyter-widgets/jupyterlab-manager", "anywidget")
 LABEXTENSIONS = Path(sys.prefix, "share", "jupyter", "labextensions")
 # What the kernel asks for when it starts.  Whatever it finds loaded, it does not go looking for.
-STARTS_WITH = ("micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm")
-STARTS_WITH += ("pyodide_kernel", "jedi", "ipython")
+STARTS_WITH = (
+    *("micropip", "piplite", "ssl", "sqlite3", "ipykernel", "comm"),
+    *("pyodide_kernel", "jedi", "ipython"),
+)
 
 # Every cell stays on the page, for the browser's own search and for explorables that are alive.
 OVERRIDES = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
@@ -133,6 +135,8 @@ def settings(lock: str) -> dict[str, Any]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": "The Backward Pass of Conv2d",
+            # It would keep old pages after a new build, and answer for files that no cell reads.
+            "disabledExtensions": ["@jupyterlite/application-extension:service-worker-manager"],
             "litePluginSettings": {
                 f"{KERNEL}:kernel": {
                     "pyodideUrl": f"{python}/pyodide.js",
@@ -164,9 +168,7 @@ def write(site: Path, python: runtime.Runtime) -> bool:
     runtime.link(python, site / live.FOLDER / f"pyodide-{runtime.VERSION}")
     (site / live.FOLDER / name).write_bytes(content)
     # sources in one piece: the frontend reads the files as they are
-    texts = {
-        name: nbformat.writes(each, split_lines=False) for name, each in notebooks.items()
-    }
+    texts = {name: nbformat.writes(each, split_lines=False) for name, each in notebooks.items()}
     now = stamp(texts, settings(name))
     folder = site / FOLDER
     try:
@@ -217,7 +219,9 @@ def _build(work: Path, texts: Mapping[str, str], told: Mapping[str, Any], folder
         words, cwd=given, env={**os.environ, **known}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RuntimeError(f"JupyterLite was not built:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise RuntimeError(
+            f"JupyterLite was not built:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
 
 
 def remove(site: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from playwright.sync_api import expect
@@ -25,9 +24,11 @@ def opened(shared):
     page.set_default_timeout(40_000)
     page.get_by_role("link", name="Open as notebook").click()
     expect(page.locator(".jp-Notebook")).to_be_visible(timeout=LONG)
+    ready = page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+    ready.wait_for(state="attached", timeout=LONG)  # Python has started
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.locator(".cg-player").first.wait_for(state="attached", timeout=LONG)
+    page.locator(".cg-player").first.wait_for(timeout=LONG)
     return tab
 
 
@@ -36,11 +37,10 @@ def test_nothing_is_asked_of_anybody_else(opened):
 
 
 def test_a_widget_plays_there(opened):
-    player = opened.page.locator(".cg-player").first
-    player.scroll_into_view_if_needed()
+    player = opened.page.get_by_role("region", name="Contribution player").first
     expect(player).to_be_visible()
     before = player.inner_text()
-    player.get_by_role("button", name=re.compile("next|step forward", re.IGNORECASE)).first.click()
+    player.get_by_role("button", name="to the end", exact=True).click()
     expect(player).not_to_have_text(before, use_inner_text=True)
 
 
