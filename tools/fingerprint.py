@@ -61,6 +61,7 @@ def look(root: Path = ROOT) -> str:
         *_files(root / "book" / "_templates"),
         *_files(ROOT / "book" / "live" / "static"),
         ROOT / "tools" / "runtime.py",
+        ROOT / "tools" / "lite.py",
         ROOT / "tools" / "katex.mjs",
         ROOT / "node_modules" / "katex" / "package.json",
         ROOT / "src" / "convgrad" / "palette.json",

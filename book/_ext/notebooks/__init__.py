@@ -231,6 +231,11 @@ def lead_there(app: Sphinx, name: str, template: str, context: dict, doctree: An
         f'<a href="{at(f"{short}.ipynb")}" download>Download as notebook</a>',
         f'<a href="{at(ARCHIVE)}" download>All notebooks, with the package</a>',
     ]
+    if getattr(app, "has_lite", False):
+        address = context["pathto"](f"lite/notebooks/index.html?path={short}.ipynb", resource=True)
+        links.insert(
+            0, f'<a href="{html.escape(address)}">Open as notebook, here in the browser</a>'
+        )
     for place, address in launchers(*repository(app), short).items():
         links.append(f'<a href="{html.escape(address)}">Open in {place}</a>')
     line = f'<p class="cg-copies">{" ".join(links)}</p>'

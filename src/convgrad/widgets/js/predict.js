@@ -156,7 +156,7 @@ class View {
   }
 
   draw() {
-    const answer = this.model.get("answer");
+    const answer = this.model.get("answer") ?? null; // Python in a browser sends its None as undefined
     const judged = answer === null ? null : judge(this.question, answer);
     const failed = judged !== null && !judged.passed;
     const done = this.#done();
