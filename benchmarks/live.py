@@ -3,7 +3,8 @@
 A chapter of the built book is opened in Chromium with an empty cache, the switch is pressed, and
 what comes is counted until the first cell with NumPy has its result: seconds, and bytes as they
 would travel with gzip.  Then a first figure, a cell that is run again, and a new start after Stop,
-when everything lies in the browser's cache.
+when everything lies in the browser's cache.  The same chapter is opened as a notebook too, in
+JupyterLab in the browser, cold again: until it is shown, and until its first cell has run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tools.chromium import find_chromium
 from tools.serve import SITE, make_server
 
 CHAPTER = "book/part1/sliding_window.html"
+NOTEBOOK = "lite/notebooks/index.html?path=sliding_window.ipynb"
 TARGET = 7.0  # seconds to the first result, from the same host
 MEGA = 1e6
 
@@ -47,7 +49,12 @@ def main() -> int:
         )
         page = browser.new_page()
         page.set_default_timeout(120_000)
-        waits = measured(page, f"http://127.0.0.1:{server.server_port}/{CHAPTER}")
+        site = f"http://127.0.0.1:{server.server_port}"
+        waits = measured(page, f"{site}/{CHAPTER}")
+        if (SITE / "lite").is_dir():
+            cold = browser.new_page()
+            cold.set_default_timeout(120_000)
+            waits += as_notebook(cold, f"{site}/{NOTEBOOK}")
         browser.close()
         server.shutdown()
     print(f"{'live cells':<34} {'seconds':>8} {'gzip MB':>8} {'MB':>6}")
@@ -72,8 +79,7 @@ def measured(page: Page, address: str) -> list[Wait]:
         seconds = time.perf_counter() - since
         page.wait_for_timeout(200)  # what came with it is counted too
         bodies = [each.body() for each in come if each.ok and "/_live/" in each.url]
-        travelled = sum(min(len(body), len(gzip.compress(body, 6))) for body in bodies)
-        waits.append(Wait(what, seconds, travelled, sum(map(len, bodies))))
+        waits.append(Wait(what, seconds, travelled(bodies), sum(map(len, bodies))))
         come.clear()
 
     page.get_by_role("button", name="Run live").click()
@@ -94,6 +100,34 @@ def measured(page: Page, address: str) -> list[Wait]:
     run(page, 2, NUMPY + "\nprint('anew')", "anew")
     until("after Stop, to a result", began)
     return waits
+
+
+def as_notebook(page: Page, address: str) -> list[Wait]:
+    """The waits of who opens a chapter in JupyterLab, in the browser."""
+    come: list[Response] = []
+    page.on("response", lambda response: come.append(response))
+    waits, began = [], time.perf_counter()
+
+    def until(what: str) -> None:
+        seconds = time.perf_counter() - began
+        page.wait_for_timeout(200)
+        bodies = [each.body() for each in come if each.ok]
+        waits.append(Wait(what, seconds, travelled(bodies), sum(map(len, bodies))))
+
+    page.goto(address)
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    until("as a notebook, shown")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Control+Enter")
+    page.locator(".jp-OutputArea-output", has_text="numpy").first.wait_for()
+    until("as a notebook, first cell run")
+    return waits
+
+
+def travelled(bodies: list[bytes]) -> int:
+    """Bytes on the way, packed where that helps."""
+    return sum(min(len(body), len(gzip.compress(body, 6))) for body in bodies)
 
 
 def run(page: Page, number: int, code: str, shows: str) -> None:

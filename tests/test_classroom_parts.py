@@ -374,10 +374,34 @@ def test_names_that_are_no_learners_are_refused(tmp_path, learner):
         handed(tmp_path, learner).read()
 
 
-@pytest.mark.parametrize("learner", ["ada", "Zoë K.", "o'neill", "lee+j@uni.edu", "王"])
+@pytest.mark.parametrize("learner", ["ada", "Zoë K.", "o'neill", "O’Neil", "lee+j@uni.edu", "王"])
 def test_names_of_people_are_not(tmp_path, learner):
     (tmp_path / "pixels.ipynb").write_text("{}")
     assert handed(tmp_path, learner).read() == (b"{}", [])
+
+
+def test_what_lies_beside_the_one_that_is_graded_is_named(tmp_path):
+    for name in ("pixels.ipynb", "pixels (1).ipynb", "notes.txt"):
+        (tmp_path / name).write_text("{}")
+    _, notes = handed(tmp_path).read()
+    assert notes == ["beside it lies pixels (1).ipynb, which was not graded"]
+
+
+def test_work_that_lies_one_level_off_is_not_taken_for_none(tmp_path):
+    submitted = tmp_path / "submitted"
+    right = submitted / "ada" / "pixels"
+    for folder in (right, submitted / "bo" / "Pixels", submitted / "cy" / "empty"):
+        folder.mkdir(parents=True)
+    for path in (
+        *(right / "pixels.ipynb", submitted / "bo" / "Pixels" / "pixels.ipynb"),
+        *(submitted / "dee.zip", submitted / "ada" / "pixels.zip", submitted / "ada" / ".DS_Store"),
+    ):
+        path.write_text("{}")
+    assert list(Course(tmp_path).unused(["pixels", "weights"])) == [
+        "dee.zip lies beside the learners' folders, and was not graded",
+        "ada/pixels.zip lies in no assignment's folder, and was not graded",
+        "bo/Pixels is no assignment's folder, and was not graded: they are called pixels, weights",
+    ]
 
 
 @pytest.mark.parametrize("name", ["../pixels.ipynb", "/etc/pixels.ipynb", "..\\pixels.ipynb"])

@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,7 +23,7 @@ from .sources import NAME
 
 __all__ = ["Course", "CourseError", "Handed", "Refused"]
 
-LEARNER = re.compile(r"[^\W_][\w .@+,'-]{0,127}")
+LEARNER = re.compile(r"[^\W_][\w .@+,'’-]{0,127}")
 LARGEST = 20 * 2**20  # bytes of a notebook; a learner's outputs are thrown away anyhow
 
 
@@ -58,16 +58,19 @@ class Handed:
         """
         if not LEARNER.fullmatch(self.learner) or self.learner.endswith(" "):
             raise Refused(
-                f"the folder's name {self.learner!r} is none for a learner: letters, digits, "
-                "spaces and . @ + , ' - are, with a letter or digit first"
+                f"the folder's name {self.learner!r} is none for a learner: a name has letters, "
+                "digits, spaces and the signs . @ + , ' -, and begins with a letter or digit"
             )
         _refuse_links(self.folder.parent)
         _refuse_links(self.folder)
         wanted = f"{self.assignment}.ipynb"
-        if (self.folder / wanted).exists():
-            return _bytes(self.folder / wanted), []
         files = sorted(path for path in self.folder.rglob("*") if path.is_file())
         files = [path for path in files if ".ipynb_checkpoints" not in path.parts]
+        if (self.folder / wanted).exists():
+            more = [path.name for path in files if path.suffix in (".ipynb", ".zip")]
+            more = [name for name in more if name != wanted]
+            notes = [f"beside it lies {', '.join(more)}, which was not graded"] if more else []
+            return _bytes(self.folder / wanted), notes
         archives = [path for path in files if path.suffix.lower() == ".zip"]
         for archive in archives:
             _refuse_links(archive)
@@ -189,14 +192,27 @@ class Course:
                 if folder.is_dir() or folder.is_symlink():
                     yield Handed(learner, assignment, folder)
 
-    def unknown(self, assignments: list[str]) -> list[str]:
-        """Folders that are no assignment's, ``learner/name``: nothing of them is graded."""
-        return [
-            f"{learner}/{path.name}"
-            for learner in self.learners()
-            for path in sorted((self.submitted / learner).iterdir())
-            if path.is_dir() and path.name not in assignments and not path.name.startswith(".")
-        ]
+    def unused(self, assignments: Iterable[str]) -> Iterator[str]:
+        """What lies in ``submitted`` where nobody looks for it, and why: a sentence for each.
+
+        So that work which was put one level off is not taken for none.
+        """
+        names = list(assignments)
+        for path in sorted(self.submitted.iterdir()):
+            if path.is_file() and not path.name.startswith("."):
+                yield f"{path.name} lies beside the learners' folders, and was not graded"
+        for learner in self.learners():
+            for path in sorted((self.submitted / learner).iterdir()):
+                where = f"{learner}/{path.name}"
+                if path.name.startswith(".") or (path.is_dir() and path.name in names):
+                    continue
+                if path.is_file():
+                    yield f"{where} lies in no assignment's folder, and was not graded"
+                elif any(each.is_file() for each in path.rglob("*")):
+                    yield (
+                        f"{where} is no assignment's folder, and was not graded: "
+                        f"they are called {', '.join(names)}"
+                    )
 
 
 def _file_name(learner: str) -> str:

@@ -15,7 +15,7 @@ from .course import Course, CourseError, Handed, Refused
 from .sandbox import Limits, require_sandbox
 from .sources import Source, SourceError, read_sources
 
-__all__ = ["Graded", "Progress", "grade", "read_rows"]
+__all__ = ["Graded", "Progress", "grade", "read_rows", "unused"]
 
 _FORM = 1  # of results: another number grades everything again
 
@@ -295,6 +295,34 @@ def _result(path: Path) -> dict[str, Any] | None:
 
 def _reads(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def unused(course: str | Path) -> list[str]:
+    """What lies in a course's ``submitted`` and belongs to no submission: a sentence for each.
+
+    Parameters
+    ----------
+    course : str or pathlib.Path
+        The folder, with ``source`` and ``submitted`` in it.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    CourseError
+        For a folder that is no course.
+
+    Examples
+    --------
+    >>> unused("no-such-course")
+    Traceback (most recent call last):
+        ...
+    convgrad.classroom.course.CourseError: no-such-course: there is no such folder
+    """
+    place = Course.at(course)
+    return list(place.unused(_chosen(place, None)))
 
 
 def read_rows(course: str | Path) -> list[Graded]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..extras import needs
 
-with needs("classroom", "convgrad feedback"):
+with needs("classroom", "convgrad.classroom"):
     from bs4 import BeautifulSoup
     from bs4.element import NavigableString
     from latex2mathml.converter import convert_to_element

@@ -25,6 +25,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def report(course: str | Path) -> Path:
     """Write ``report.html``: points, cells, mistakes and what is worth a look, for the teacher.
 
+    And ``grades.csv`` once more, with what was graded by hand since.
+
     One file, without scripts, that asks for nothing and can be printed.
 
     Parameters
@@ -53,6 +55,8 @@ def report(course: str | Path) -> Path:
     """
     place = Course.at(course)
     with needs("classroom", "convgrad report"):
+        from .gradebook import write_csv
+
         rows = read_rows(place.root)
     if not rows:
         raise CourseError(f"{course}: nothing is graded here yet; convgrad grade does it")
@@ -60,6 +64,7 @@ def report(course: str | Path) -> Path:
     fresh = path.with_suffix(".new")
     fresh.write_text(page(rows, place.root.name), encoding="utf-8")
     os.replace(fresh, path)
+    write_csv(place.root / "grades.csv", [row.row for row in rows])  # by hand, since grading
     return path
 
 

@@ -21,6 +21,7 @@ from ..classroom import (
     release,
     report,
 )
+from ..classroom.grading import unused
 from .words import RIGHT, WRONG, Misuse, Voice, plural
 
 __all__ = ["add_to"]
@@ -176,11 +177,14 @@ def _summary(voice: Voice, options: argparse.Namespace, rows: list[Graded]) -> i
     voice.say(f"{table}: {plural(len(came), 'submission')}, {len(odd)} not graded as usual")
     for row in odd:
         voice.insist(f"{row.student} {row.assignment}: {row.status}, {row.reason}")
+    left = unused(options.course)
+    for sentence in left:
+        voice.insist(f"submitted/{sentence}.")
     if flagged:
         voice.say(f"Worth a look: {', '.join(sorted({row.student for row in flagged}))}.")
     if waiting:
         voice.say(f"{plural(waiting, 'answer')} to grade by hand, in nbgrader's formgrader.")
-    return WRONG if odd else RIGHT
+    return WRONG if odd or left else RIGHT
 
 
 def _feedback(options: argparse.Namespace) -> int:
