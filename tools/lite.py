@@ -46,7 +46,10 @@ STARTS_WITH = (
 )
 
 # Every cell stays on the page, for the browser's own search and for explorables that are alive.
-OVERRIDES = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+OVERRIDES = {
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},  # dark where the system is
+}
 
 FIRST = """\
 # @title What this chapter runs on, here in the browser
@@ -157,6 +160,7 @@ def write(site: Path, python: runtime.Runtime) -> bool:
 
     ``site`` must hold the notebooks and the live cells' folder.
     """
+    site = site.resolve()  # its build works from a folder of its own
     notebooks = {
         path.name: for_browser(nbformat.read(path, as_version=4))
         for path in sorted((site / "notebooks").glob("*.ipynb"))

@@ -355,7 +355,7 @@ def _unread_mistakes(of: ConvGeometry) -> list[tuple[int, str]]:
         ),
         (
             rows * rows,
-            "You counted the cells whose row and column are both not read. One of the two is enough.",
+            "You counted the cells whose row and column both are not read. One of them is enough.",
         ),
         (
             rows * of.W,
