@@ -158,3 +158,29 @@ def test_a_workspace_gives_each_thread_its_own_memory():
     thread.start()
     thread.join()
     assert not np.shares_memory(first, others[0])
+
+
+def test_zeros_are_laid_once_and_again_for_another_shape():
+    space = Workspace(np.dtype(np.float32))
+    space.array("a", (3, 4)).fill(7)
+    framed = space.framed("a", (3, 4))
+    assert not framed.any()
+    framed[1] = 1
+    assert space.framed("a", (3, 4))[1].all()  # whoever writes there writes there again
+    assert not space.framed("a", (2, 6)).any()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot bind threads")
+def test_where_there_is_a_thread_for_every_core_each_keeps_to_its_own(blas):
+    cores = os.sched_getaffinity(0)
+    if len(cores) < 2:
+        pytest.skip("one core")
+    together, kept = threading.Barrier(len(cores)), []
+
+    def task(piece):
+        together.wait(10)  # so that each thread takes one
+        kept.append(frozenset(os.sched_getaffinity(0)))
+
+    run(task, range(len(cores)), len(cores))
+    assert set(kept) == {frozenset({core}) for core in cores}
+    assert os.sched_getaffinity(0) == cores  # the caller is left alone

@@ -80,12 +80,12 @@ def run(task: Callable[[Piece], None], pieces: Sequence[Piece], threads: int) ->
         if not held:
             _one_by_one(task, pieces)
             return
-        todo = deque(pieces)
+        left = deque(pieces)
 
         def work() -> None:
             while True:
                 try:
-                    piece = todo.popleft()
+                    piece = left.popleft()
                 except IndexError:  # all are taken
                     return
                 task(piece)
