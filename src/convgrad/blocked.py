@@ -10,7 +10,7 @@ images, or some of the channels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -126,11 +126,25 @@ def grad_input(
 ) -> np.ndarray:
     """∂L/∂x, (N, C, H, W): gathered where that can be done, else scattered."""
     inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
-    # gathering multiplies weights with zeros around g, which an infinity or nan would notice
     if can_gather(geometry) and np.isfinite(weight).all():
-        grad = forward(grad_output, turned(weight, geometry), search(inner), threads)
-    else:
-        grad = scatter(grad_output, weight, inner, threads)
+        return gather(forward, grad_output, weight, geometry, threads)
+    grad = scatter(grad_output, weight, inner, threads)
+    return grad if inner is geometry else fold_border(grad, geometry)
+
+
+def gather(
+    convolve: Callable[[np.ndarray, np.ndarray, ConvGeometry, int], np.ndarray],
+    grad_output: np.ndarray,
+    weight: np.ndarray,
+    geometry: ConvGeometry,
+    threads: int,
+) -> np.ndarray:
+    """grad_input as the convolution that it is, made by ``convolve``, a forward pass.
+
+    It multiplies weights with zeros around g, which an infinity or nan among them would notice.
+    """
+    inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
+    grad = convolve(grad_output, turned(weight, geometry), search(inner), threads)
     return grad if inner is geometry else fold_border(grad, geometry)
 
 

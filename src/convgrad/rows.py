@@ -26,9 +26,9 @@ from . import blocked
 from .blocked import Block, grad_weight, padded_rows, size
 from .geometry import ConvGeometry
 from .memory import WorkingSet
-from .padding import fold_border, folded_numbers, pad, padded_numbers, with_border
+from .padding import folded_numbers, pad, padded_numbers, with_border
 from .parallel import Workspace, even_slices, run
-from .turned import is_convolution, search, turned
+from .turned import is_convolution, search
 from .windows import window_numbers
 
 __all__ = ["forward", "grad_input", "grad_weight", "pays", "working_set"]
@@ -125,12 +125,9 @@ def grad_input(
     grad_output: np.ndarray, weight: np.ndarray, geometry: ConvGeometry, threads: int = 1
 ) -> np.ndarray:
     """∂L/∂x, (N, C, H, W): a convolution of g where it is one, else as in ``blocked``."""
-    inner = geometry if geometry.padding_mode == "zeros" else with_border(geometry)
-    # gathering multiplies weights with zeros around g, which an infinity or nan would notice
-    if not (_gathers(geometry) and np.isfinite(weight).all()):
-        return blocked.grad_input(grad_output, weight, geometry, threads)
-    grad = forward(grad_output, turned(weight, geometry), search(inner), threads)
-    return grad if inner is geometry else fold_border(grad, geometry)
+    if _gathers(geometry) and np.isfinite(weight).all():
+        return blocked.gather(forward, grad_output, weight, geometry, threads)
+    return blocked.grad_input(grad_output, weight, geometry, threads)
 
 
 def _gathers(geometry: ConvGeometry) -> bool:
